@@ -1,4 +1,4 @@
-// The exchange between regions against which benchmarks hold relays.
+// The exchange between regions with which benchmarks compare relays.
 #pragma once
 
 #include <mpi.h>
@@ -15,7 +15,8 @@
 
 namespace bench {
 
-/// One message of distinct values from each region to each other, between ranks that do nothing else: no relay is faster.
+/// Sends one message of distinct values between each two regions, on otherwise idle ranks. No relay
+/// is faster.
 class BareExchange {
  public:
   /// `region_of`: by rank. `wanted`: the identities of one rank's values that another needs.

@@ -1,7 +1,8 @@
-// What an unmodified program does: it calls the collective again and again, most often with the same counts. The calls of a
-// graph get a plan after a few; what that brings, and what it costs until then, is held against the MPI's own calls and
-// against a persistent request, which is planned before it is used. Also with counts that change on one edge in every
-// call, and with two sets of counts in turn.
+// Measures calls in a loop, as unmodified programs make them, most often with equal counts. The
+// calls of a graph get a plan after a few calls. The benchmark compares the calls with MPI's own,
+// and with a persistent request, which has a plan before its first use. It also measures the calls
+// before the plan, counts that change on one edge in every call, and two alternating sets of
+// counts.
 //
 // ranks: 8
 // also on ranks: 2
@@ -26,7 +27,7 @@ using bench::World;
 
 constexpr int calls_from_the_first = 200;
 
-/// Who carries out calls: MPI, or vicinal, on a graph of its own.
+/// Executes the calls by MPI, or by vicinal on a graph of its own.
 class Caller {
  public:
   Caller(const World& world, Exchange& exchange, bool is_vicinal) : exchange_(exchange) {
@@ -79,13 +80,13 @@ class Caller {
   MPI_Comm communicator_ = MPI_COMM_NULL;
 };
 
-/// Counts that are never more than the exchange's.
+/// Counts that never exceed the exchange's.
 struct Counts {
   std::vector<int> send;
   std::vector<int> receive;
 };
 
-/// The first edge to another rank's right loses elements, as many as the number says: on both its ends.
+/// Reduces the counts of the edge to the next rank by `number` % 7, on both its ends.
 Counts with_one_edge_changed(const World& world, const Exchange& exchange, int number) {
   Counts counts{exchange.send_counts, exchange.receive_counts};
   const int lost = number % 7;
@@ -100,7 +101,7 @@ Counts with_one_edge_changed(const World& world, const Exchange& exchange, int n
   return counts;
 }
 
-/// Each second time all edges carry half.
+/// Halves all counts in every second call.
 Counts of_two_sets(const Exchange& exchange, int number) {
   Counts counts{exchange.send_counts, exchange.receive_counts};
   if (number % 2 == 0) return counts;
@@ -109,7 +110,7 @@ Counts of_two_sets(const Exchange& exchange, int number) {
   return counts;
 }
 
-/// Seconds of so many calls from the first on a new graph, without its creation.
+/// Measures the first calls on a new graph, without its creation.
 bench::Result from_the_first(const World& world, Exchange& exchange, bool is_vicinal,
                              const std::string& name) {
   bench::Result result{name, {}};
@@ -156,7 +157,7 @@ int main(int argc, char** argv) {
        [&] { run(changing, with_one_edge_changed(world, exchange, our_changes++)); }},
       {"MPI, two sets in turn", [&] { run(mpi, of_two_sets(exchange, mpi_turn++)); }},
       {"vicinal, two sets in turn", [&] { run(alternating, of_two_sets(exchange, our_turn++)); }}};
-  // Until plans have taken effect, and have been reviewed.
+  // Until plans are in effect and have been replanned.
   for (int call = 0; call < 40; ++call) {
     for (const std::size_t place : {3, 4, 7, 9}) contestants[place].iteration();
   }

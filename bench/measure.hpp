@@ -1,8 +1,7 @@
-// How benchmarks measure. On a busy machine two runs of one thing differ by more than the things
-// that are to be compared, so contestants take turns in short batches, and one of them takes part
-// twice: what separates it from itself is noise, and is printed beside what separates it from the
-// others. Figures are the largest over ranks of the mean per iteration, since an exchange is as
-// slow as its last rank.
+// Measurement of benchmarks. On a busy machine two runs of one contestant differ by more than two
+// contestants do. So the contestants alternate in short batches, and one of them runs twice. The
+// difference between its two runs is noise, and is printed with the other differences. Figures are
+// means per iteration, the largest over ranks, since an exchange is as slow as its last rank.
 #pragma once
 
 #include <mpi.h>
@@ -22,7 +21,7 @@
 
 namespace bench {
 
-/// MPI from beginning to end of the program, and the program's own communicator.
+/// Initializes and finalizes MPI, and owns the program's communicator.
 class World {
  public:
   World(int* argc, char*** argv, int threads = MPI_THREAD_SINGLE) {
@@ -47,7 +46,7 @@ class World {
   [[nodiscard]] int size() const { return size_; }
 
   /// Waits by testing and yielding: a rank that spins in a blocking call takes the core that the
-  /// awaited one needs.
+  /// awaited rank needs.
   static void wait(MPI_Request& request) {
     for (int done = 0; done == 0;) {
       MPI_Test(&request, &done, MPI_STATUS_IGNORE);
@@ -68,7 +67,7 @@ class World {
   [[nodiscard]] double largest(double mine) const { return reduce(mine, MPI_MAX); }
   [[nodiscard]] double sum(double mine) const { return reduce(mine, MPI_SUM); }
 
-  /// Ends all ranks where a figure would not mean what it says.
+  /// Ends all ranks unless the condition holds, because figures would be meaningless.
   void insist(bool condition, const std::string& what) const {
     if (condition) return;
     std::fprintf(stderr, "rank %d: %s\n", rank_, what.c_str());
@@ -94,14 +93,14 @@ enum class Clock {
   cpu,  ///< of this process, all its threads
 };
 
-/// Seconds.
+/// Returns seconds.
 inline double now(Clock clock = Clock::wall) {
   timespec time{};
   clock_gettime(clock == Clock::wall ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// Seconds of processor time that the whole machine has spent on anything; 0 where it does not say.
+/// Returns the processor time in seconds that the whole machine has used; 0 where unknown.
 inline double machine_time() {
   std::ifstream file("/proc/stat");
   std::string cpu;
@@ -124,7 +123,7 @@ struct Contestant {
   std::function<void()> iteration;
 };
 
-/// Seconds per iteration of one contestant, one sample for each turn.
+/// Seconds per iteration of one contestant, one sample per batch.
 struct Result {
   std::string name;
   std::vector<double> samples;
@@ -132,15 +131,15 @@ struct Result {
   [[nodiscard]] double median() const { return quantile(samples, 0.5); }
 };
 
-/// The median over the turns of `a` by `b`: neighbours in time, so that a slow second of the
-/// machine touches both.
+/// Returns the median over the batches of `a` / `b`: the samples are close in time, so that a slow
+/// second of the machine affects both.
 inline double ratio(const Result& a, const Result& b) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < a.samples.size(); ++i) ratios.push_back(a.samples[i] / b.samples[i]);
   return quantile(std::move(ratios), 0.5);
 }
 
-/// Likewise the differences; `part` is the quantile wanted.
+/// As ratio(), for differences; `part` is the quantile.
 inline double difference(const Result& a, const Result& b, double part = 0.5) {
   std::vector<double> differences;
   for (std::size_t i = 0; i < a.samples.size(); ++i) {
@@ -151,12 +150,12 @@ inline double difference(const Result& a, const Result& b, double part = 0.5) {
 
 struct Turns {
   int repetitions = 21;
-  double batch_seconds = 0.03;  ///< about how long a turn lasts
+  double batch_seconds = 0.03;  ///< about how long a batch lasts
   Clock clock = Clock::wall;
-  int least = 3;  ///< iterations of a turn at least
+  int least = 3;  ///< minimum of iterations in a batch
 };
 
-/// One batch: seconds per iteration, the largest over ranks.
+/// Measures one batch: seconds per iteration, the largest over ranks.
 inline double measure(const World& world, const std::function<void()>& iteration, int iterations,
                       Clock clock = Clock::wall) {
   world.barrier();
@@ -166,9 +165,10 @@ inline double measure(const World& world, const std::function<void()>& iteration
   return world.largest(mean);
 }
 
-/// The order in which contestants have a turn. Whoever comes after a slow one is up to a quarter faster or slower than after
-/// a fast one, so in as many turns as there are contestants, twice as many where their number is odd, each comes after
-/// each other equally often (Williams 1949: designs balanced for residual effects).
+/// Returns the order of the contestants in a repetition. A contestant is up to a quarter faster or
+/// slower after a slow one than after a fast one. So in as many repetitions as there are
+/// contestants, each follows each other equally often (Williams 1949: designs balanced for residual
+/// effects). An odd number of contestants needs twice as many repetitions.
 inline std::vector<std::size_t> order_of(int turn, std::size_t contestants) {
   const int count = static_cast<int>(contestants);
   std::vector<std::size_t> order;
@@ -180,8 +180,8 @@ inline std::vector<std::size_t> order_of(int turn, std::size_t contestants) {
   return order;
 }
 
-/// Lets contestants take turns. Collective. The first turn of each only warms up and tells how many
-/// iterations make a batch.
+/// Measures the contestants in alternating batches. Collective. The first batch of each only warms
+/// up and determines the number of iterations per batch.
 inline std::vector<Result> compete(const World& world, const std::vector<Contestant>& contestants,
                                    const Turns& turns) {
   std::vector<Result> results;

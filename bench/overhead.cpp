@@ -1,8 +1,8 @@
-// What start and wait of a direct plan add to the persistent messages that they stand for:
-// processor time per message, since waiting for the other rank is not the library's doing. The same
-// messages by hand, once with MPI_Waitall, and once tested and yielded as the library does, which
-// never blocks inside MPI. The hand-written one takes part twice: the difference from itself is the
-// noise.
+// Measures the cost that start and wait of a direct plan add to its persistent messages. The cost
+// is processor time per message, because waiting for the other rank is not the library's cost. The
+// messages are also run by hand: with MPI_Waitall, and with tests and yields, as in the library,
+// which never blocks inside MPI. The runs by hand are repeated: the difference between the two is
+// the noise.
 //
 // ranks: 2
 // also on ranks: 8
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/c_api_shared.hpp"
+#include "api/shared.hpp"
 #include "collectives/persistent_request.hpp"
 #include "measure.hpp"
 #include "report.hpp"

@@ -1,8 +1,8 @@
-// How much of an exchange hides behind 2 ms of computation that makes no call of any library, on
-// all ranks, leaders included. A direct message is on its way once it is started; a relayed one
-// waits for its leader, who computes, unless the progress thread works for it (the second run).
-// What is not hidden is the time of start, computation and wait together, less that of the
-// computation alone.
+// Measures how much of an exchange is hidden by 2 ms of computation that calls no library, on all
+// ranks, leaders included. A direct message progresses once it is started. A relayed message waits
+// for its leader, which computes, unless the progress thread works for it (the second run). The
+// unhidden part is the time of start, computation and wait, minus the time of the computation
+// alone.
 //
 // ranks: 4
 // also with: VICINAL_PROGRESS_THREAD=1
@@ -22,7 +22,7 @@ using bench::World;
 constexpr int values_per_edge = 4096;
 constexpr double seconds_of_work = 0.002;
 
-/// Arithmetic that takes as long as told where a core is free, measured once.
+/// Arithmetic that takes `seconds_of_work` on a free core; calibrated once.
 class Work {
  public:
   explicit Work(const World& world) {
@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
   const char* thread = std::getenv("VICINAL_PROGRESS_THREAD");
   report.heading(thread != nullptr && std::string(thread) == "1" ? "With the progress thread"
                                                                  : "Without the progress thread");
-  // Everybody exchanges with everybody; regions of two, so that pairs of regions are relayed.
+  // Every rank exchanges with every other; regions of two, so that pairs of regions are relayed.
   std::vector<int> neighbours, counts, offsets;
   for (int other = 0; other < world.size(); ++other) {
     if (other == world.rank()) continue;

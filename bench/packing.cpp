@@ -1,8 +1,8 @@
-// What handing data to a leader costs. Each of 4 ranks sends 100,000 scattered eight-byte values to
-// the other region, and never is the leader of what it sends: in one halo ranks 0 and 2 send,
-// through leaders 1 and 3, in another it is the other way round, and both run at once. Relaying
-// saves next to nothing here, so what it costs is seen bare. With one rank in each region there is
-// nothing to relay, and nothing may be paid for it.
+// Measures the cost of handing data to a leader. Each of 4 ranks sends 100,000 scattered eight-byte
+// values to the other region, and never leads its own data. In one halo ranks 0 and 2 send through
+// leaders 1 and 3. In another, ranks 1 and 3 send through leaders 0 and 2. Both run at once.
+// Relaying saves almost nothing here, so that its cost is visible. With one rank per region there
+// is nothing to relay, and it must cost nothing.
 //
 // ranks: 4
 #include <array>
@@ -23,7 +23,8 @@ using vicinal::Index;
 
 constexpr Index owned_count = 1 << 20;
 constexpr Index sent_count = 100'000;
-constexpr Index stride = 7;  ///< of the positions sent: no two values lie side by side
+/// Distance between the positions that are sent: no two values are adjacent.
+constexpr Index stride = 7;
 
 vicinal::Settings settings(const std::string& regions, const std::string& strategy, int shift) {
   vicinal::Settings chosen;
@@ -43,7 +44,7 @@ std::vector<Index> needed(const World& world, int sender) {
   return indices;
 }
 
-/// Whether this rank hands what it sends to another, or sends nothing.
+/// Returns whether another rank leads the data that this rank sends.
 bool contributes_to_another(const vicinal::Plan& plan) {
   bool hands_over = false;
   for (const vicinal::Operation& operation : plan.operations) {

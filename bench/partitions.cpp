@@ -1,7 +1,8 @@
-// What an exchange in partitions costs beside one as a whole: processor time per partition of start, marking
-// and wait, between two ranks that send each other the same bytes. Beside it the same number of persistent
-// messages by hand. The exchange as a whole takes part twice: the difference from itself is the noise.
-// (MPI's own partitions cannot take part: with MPICH 5.0.2, testing them fails.)
+// Measures the cost of an exchange in partitions compared with an unpartitioned one. The cost is
+// the processor time per partition of start, marking and wait. Two ranks send each other equally
+// many bytes. The benchmark also measures as many persistent messages by hand. The unpartitioned
+// exchange runs twice: the difference is the noise. (MPI's own partitions are left out: with MPICH
+// 5.0.2, testing them fails.)
 //
 // ranks: 2
 #include <vicinal/vicinal.h>
@@ -24,7 +25,7 @@ struct Buffers {
   std::vector<std::byte> received = std::vector<std::byte>(bytes);
 };
 
-/// In so many partitions; 0 for as a whole.
+/// An exchange in this number of partitions; 0 means unpartitioned.
 class Planned {
  public:
   Planned(vicinal_graph graph, int partitions) : partitions_(partitions) {

@@ -1,5 +1,5 @@
-// The exchange that benchmarks share: each rank needs each of every other rank's 64 eight-byte values with
-// probability 0.2.
+// The exchange that benchmarks share: each rank needs each of every other rank's 64 eight-byte
+// values with probability 0.2.
 #pragma once
 
 #include <mpi.h>
@@ -17,7 +17,7 @@ namespace bench {
 constexpr int values_per_rank = 64;
 constexpr double probability = 0.2;
 
-/// The values of `origin` that `reader` needs; the same on whoever asks.
+/// Returns the values of `origin` that `reader` needs; equal on all ranks.
 inline std::vector<std::int64_t> wanted(int origin, int reader) {
   std::mt19937 random(static_cast<unsigned>(origin * 4099 + reader));
   std::bernoulli_distribution needs(probability);

@@ -1,4 +1,4 @@
-// What benchmarks print: a table for people, and with --json FILE the same figures for programs.
+// Output of benchmarks: a table for people, and with --json FILE the same figures for programs.
 // Rank 0 alone prints.
 #pragma once
 
@@ -15,11 +15,11 @@
 
 namespace bench {
 
-/// A figure with what it is meant to reach.
+/// A figure with its target.
 struct Verdict {
   std::string what;
   double value = 0;
-  double target = 0;  ///< at most this; 0 where there is no target
+  double target = 0;  ///< upper limit; 0 means none
 };
 
 class Report {
@@ -39,7 +39,7 @@ class Report {
   }
   Report(const Report&) = delete;
   Report& operator=(const Report&) = delete;
-  /// Collective. Says how much else went on: figures taken on a busy machine are not worth much.
+  /// Collective. Reports the load by other processes: figures from a busy machine are unreliable.
   ~Report() {
     const double own = world_.sum(now(Clock::cpu) - own_begin_);
     const double all = machine_time() - machine_begin_;
@@ -49,7 +49,7 @@ class Report {
     write_json();
   }
 
-  /// Times of contestants in microseconds, with the ratio of each to the one called `base`.
+  /// Prints the contestants' times in microseconds, with their ratios to results[base].
   void table(const std::string& title, const std::vector<Result>& results, std::size_t base) {
     if (world_.rank() == 0) {
       std::printf("\n%-46s %11s %11s %9s\n", title.c_str(), "min us", "median us", "ratio");

@@ -1,9 +1,8 @@
-// Where aggregation is meant to shine: each rank needs each of every other rank's 64 eight-byte
-// values with probability 0.2, which is hundreds of small messages between hosts that could be a
-// dozen. It is held against the MPI's own collective, and against what no relay can beat: one
-// message per pair of hosts, of the same size, between ranks that have nothing else to do. Also
-// what planning costs, in iterations of the MPI's own collective, since that is what must be saved
-// before planning pays.
+// Measures a case made for aggregation: each rank needs each of every other rank's 64 eight-byte
+// values with probability 0.2. These are hundreds of small messages between hosts that could be a
+// dozen. The benchmark compares with the MPI's own collective, and with a lower bound for relays.
+// The bound is one message of equal size per pair of hosts, between idle ranks. Planning is
+// measured in iterations of the MPI's own collective, because it must save that many to pay off.
 //
 // ranks: 8
 // hosts: yes
@@ -18,7 +17,7 @@
 
 #include "bare_exchange.hpp"
 #include "measure.hpp"
-#include "planners/planner.hpp"
+#include "negotiate/planner.hpp"
 #include "random_exchange.hpp"
 #include "report.hpp"
 
@@ -36,7 +35,7 @@ std::vector<int> regions(const World& world) {
   return region_of;
 }
 
-/// Seconds that `action` takes, each time, the largest over ranks.
+/// Measures each of `times` executions of `action` in seconds, the largest over ranks.
 template <class Action>
 bench::Result time_each(const World& world, const std::string& name, int times, Action action) {
   bench::Result result{name, {}};
@@ -69,7 +68,7 @@ int main(int argc, char** argv) {
   World world(&argc, &argv);
   bench::Report report(world, "sparse_alltoall", argc, argv);
   Exchange exchange(world);
-  // All connections exist before anything is timed.
+  // All connections exist before any measurement.
   std::vector<int> ones(static_cast<std::size_t>(world.size()), 1);
   for (int i = 0; i < 3; ++i) {
     std::vector<int> others(ones.size());

@@ -1,7 +1,7 @@
-// Finding out who needs what. Each rank needs each of every other rank's 64 values with probability
-// 0.05, and tells the owners which: the owners know neither who will ask nor how much. Against what
-// programs do today, counts by MPI_Alltoall and then messages, and once more with a pattern in
-// which each rank asks at most two others, where there is nothing to aggregate.
+// Measures discovery of neighbors. Each rank needs each of every other rank's 64 values with
+// probability 0.05, and tells the owners which. The owners know neither which ranks ask nor for how
+// much. The benchmark compares with current practice, counts by MPI_Alltoall and then messages. A
+// second pattern, in which each rank asks at most two others, leaves nothing to aggregate.
 //
 // ranks: 8
 // hosts: yes
@@ -29,7 +29,7 @@ constexpr double probability = 0.05;
 
 using Wanted = std::vector<std::int64_t>;
 
-/// The values of `owner` that `reader` needs; the same on whoever asks.
+/// Returns the values of `owner` that `reader` needs; equal on all ranks.
 Wanted many_partners(int owner, int reader, int) {
   std::mt19937 random(static_cast<unsigned>(owner * 4099 + reader));
   std::bernoulli_distribution needs(probability);
@@ -45,7 +45,7 @@ Wanted two_partners(int owner, int reader, int size) {
   return step == 1 || step == size / 2 ? Wanted{1, 5, 8} : Wanted{};
 }
 
-/// What one rank asks, and what it is to be asked.
+/// The requests that one rank sends, and those that it should receive.
 struct Pattern {
   std::vector<std::pair<int, Wanted>> asked, expected;
 
@@ -61,7 +61,7 @@ struct Pattern {
   }
 };
 
-/// Counts by a collective, then messages of known sizes.
+/// Exchanges counts by a collective, then messages of known sizes.
 std::vector<std::pair<int, Wanted>> by_alltoall(const World& world, const Pattern& pattern) {
   std::vector<int> counts(static_cast<std::size_t>(world.size()));
   std::vector<int> theirs(counts.size());
@@ -136,7 +136,7 @@ void compare(const World& world, bench::Report& report, const std::string& title
   }
 }
 
-/// For messages of one size there is one method more.
+/// Messages of one size can use one more method.
 void compare_blocks(const World& world, bench::Report& report) {
   const auto communicator = vicinal::mpi::Communicator::of(world.handle());
   const std::int64_t word = world.rank();
@@ -162,7 +162,7 @@ void compare_blocks(const World& world, bench::Report& report) {
 int main(int argc, char** argv) {
   World world(&argc, &argv);
   bench::Report report(world, "sparse_exchange", argc, argv);
-  // All connections exist before anything is timed.
+  // All connections exist before any measurement.
   for (int i = 0; i < 3; ++i) {
     by_alltoall(world, Pattern(world, [](int, int, int) { return Wanted{1}; }));
   }

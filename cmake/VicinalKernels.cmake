@@ -1,5 +1,6 @@
-# The kernels of GPUs, as the library has them: their source, for whichever compiler there is at run time; and, where CUDA's
-# compiler is there when vicinal is built, their code for all NVIDIA GPUs that it knows, which needs no compiler any more.
+# Embeds the GPU kernels in the library. Their source is for the compiler at run time. If CUDA's
+# compiler is available at build time, their code for all NVIDIA GPUs that it knows is embedded,
+# too; that code needs no compiler at run time.
 
 set(kernels "${CMAKE_CURRENT_SOURCE_DIR}/src/memory/device/kernels.cu")
 set(generated_dir "${CMAKE_CURRENT_BINARY_DIR}/generated/memory/device")
@@ -8,7 +9,7 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${kernels}")
 configure_file(cmake/kernel_source.hpp.in generated/memory/device/kernel_source.hpp @ONLY)
 target_include_directories(vicinal_flags INTERFACE "${CMAKE_CURRENT_BINARY_DIR}/generated")
 
-# Whether that compiler compiles anything, by the host's compiler that it finds, and is young enough to pack its code well.
+# Checks whether nvcc works with the host compiler that it finds, and supports -compress-mode.
 function(vicinal_try_nvcc result)
   set(${result} OFF PARENT_SCOPE)
   find_program(VICINAL_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATH_SUFFIXES bin DOC "CUDA's compiler; optional")
@@ -29,7 +30,8 @@ if(VICINAL_PRECOMPILED_KERNELS AND NOT DEFINED CACHE{VICINAL_NVCC_WORKS})
   vicinal_try_nvcc(works ${nvcc_options})
   set(VICINAL_NVCC_WORKS ${works} CACHE INTERNAL "whether CUDA's compiler can compile the kernels")
 endif()
-# A header in either case: where there is no code, when this is configured, so that whoever only reads sources finds it.
+# The header exists in either case. Without code it is written at configure time, so that tools that
+# only read sources find it.
 set(kernels_header "${generated_dir}/precompiled_kernels.hpp")
 set(embed "${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_kernels.cmake")
 if(VICINAL_PRECOMPILED_KERNELS AND VICINAL_NVCC_WORKS)

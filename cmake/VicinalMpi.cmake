@@ -1,10 +1,10 @@
-# Finding the MPIs to build for.
+# Finds the MPIs to build for.
 #
-# An MPI is an imported library vicinal_mpi_<abi> and nothing else: no compiler wrapper, and no flag
-# that would bake the place of this machine's MPI into a Python module that another machine loads.
+# An MPI is only an imported library vicinal_mpi_<abi>. There is no compiler wrapper, and no flag
+# that would store the path of this machine's MPI in a Python module that another machine loads.
 
-# The shared library under `prefix`.  The wheels' lib/libmpi.so is a linker script, so the file with
-# the version in its name is taken.
+# Finds the shared library under `prefix`. The wheels' lib/libmpi.so is a linker script, so the file
+# with the version in its name is taken.
 function(vicinal_libmpi prefix result)
   file(GLOB found "${prefix}/lib/libmpi.so.[0-9]*" "${prefix}/lib/libmpi.[0-9]*.dylib"
                   "${prefix}/lib64/libmpi.so.[0-9]*")
@@ -15,8 +15,7 @@ function(vicinal_libmpi prefix result)
   set(${result} "${found}" PARENT_SCOPE)
 endfunction()
 
-#
-# Some MPIs' mpi.h brings in their C++ bindings, whose symbols are in a library that C programs do not link.
+# Imports an MPI, without the C++ bindings in mpi.h, whose library C programs do not link.
 function(vicinal_import_mpi abi include_dirs library)
   add_library(vicinal_mpi_${abi} INTERFACE IMPORTED GLOBAL)
   set_target_properties(vicinal_mpi_${abi} PROPERTIES
@@ -27,8 +26,12 @@ function(vicinal_import_mpi abi include_dirs library)
   message(STATUS "vicinal: ${abi} from ${library}")
 endfunction()
 
-# Unpack a wheel into the build folder, for builds that have no prefix of their own (pip install).
+# Unpacks a wheel into the build folder, for builds without a prefix (pip install).
 function(vicinal_fetch_mpi name prefix)
+  if(NOT VICINAL_FETCH_MPI AND NOT EXISTS "${prefix}/.ready")
+    message(FATAL_ERROR "vicinal: no ${name} was found. Give -DVICINAL_MPI=system for the MPI whose mpicc is on PATH, "
+                        "-DVICINAL_MPI_PREFIX_${name}=FOLDER, or -DVICINAL_FETCH_MPI=ON to download the wheel of it")
+  endif()
   find_package(Python 3.10 REQUIRED COMPONENTS Interpreter)
   execute_process(COMMAND "${Python_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/get_mpi.py" ${name} "${prefix}"
                   RESULT_VARIABLE failed)
@@ -38,8 +41,9 @@ function(vicinal_fetch_mpi name prefix)
   endif()
 endfunction()
 
-# The standard's own ABI (MPI 5.0, chapter 20) as `abi`, where an MPI has it beside its own and gives its header to whoever
-# defines MPI_ABI, as MPICH does from 5.0 on. It comes last, so that it is nobody's default.
+# Imports the standard's own ABI (MPI 5.0, chapter 20) as `abi`, if an MPI also has a library for it
+# and selects its header by MPI_ABI, as MPICH does from 5.0 on. It is last in the list, so that it
+# is never the default.
 function(vicinal_import_standard_abi include_dirs folder)
   find_file(header mpi_abi.h PATHS ${include_dirs} NO_DEFAULT_PATH NO_CACHE)
   file(GLOB library "${folder}/libmpi_abi.so.[0-9]*")
@@ -56,7 +60,7 @@ function(vicinal_import_standard_abi include_dirs folder)
 endfunction()
 
 function(vicinal_use_prefix name)
-  set(VICINAL_MPI_PREFIX_${name} "" CACHE PATH "Where ${name} is installed; empty: .mpi/${name}, or fetch it")
+  set(VICINAL_MPI_PREFIX_${name} "" CACHE PATH "Where ${name} is installed; empty: .mpi/${name}, or download it with VICINAL_FETCH_MPI")
   set(prefix "${VICINAL_MPI_PREFIX_${name}}")
   if(NOT prefix AND EXISTS "${PROJECT_SOURCE_DIR}/.mpi/${name}/.ready")
     set(prefix "${PROJECT_SOURCE_DIR}/.mpi/${name}")
@@ -75,7 +79,7 @@ function(vicinal_use_prefix name)
   vicinal_import_standard_abi("${prefix}/include" "${folder}")
 endfunction()
 
-# The system's MPI, under the name of the ABI it has: MPICH and its derivatives share one.
+# Imports the system's MPI under the name of its ABI, which MPICH and its derivatives share.
 function(vicinal_use_system)
   find_package(MPI REQUIRED COMPONENTS C)
   include(CheckSymbolExists)
@@ -98,7 +102,7 @@ function(vicinal_use_system)
   vicinal_import_standard_abi("${MPI_C_INCLUDE_DIRS}" "${folder}")
 endfunction()
 
-# Sets VICINAL_ABIS, in the order asked for: the first is the default for C users.
+# Sets VICINAL_ABIS in the requested order: the first is the default for C users.
 macro(vicinal_find_mpis)
   set(VICINAL_ABIS "")
   set(vicinal_wanted "${VICINAL_MPI}")

@@ -1,7 +1,7 @@
-# The preload library, and the build of vicinal for each MPI that it loads.
+# The preload library, and the builds of vicinal that it loads, one for each MPI.
 #
-# Such a build is the library's own objects, with the calls of MPI_X in them turned into calls of PMPI_X, and what is in
-# src/interpose. It is linked to no MPI: it finds the one that the program has loaded.
+# A build consists of the library's objects and those of src/interpose. The calls of MPI_X in them
+# are renamed to PMPI_X. It is linked to no MPI, and uses the one that the program has loaded.
 set(vicinal_preload_targets "")
 add_custom_target(vicinal_preload)
 if(APPLE OR NOT CMAKE_OBJCOPY)
@@ -13,7 +13,7 @@ vicinal_glob(interpose_sources src/interpose/*.cpp)
 
 add_library(vicinal_mpi SHARED src/interpose/preload.c)
 target_link_libraries(vicinal_mpi PRIVATE vicinal_flags ${CMAKE_DL_LIBS})
-# POSIX finds functions as if they were data, which ISO C forbids.
+# dlsym of POSIX returns functions as data pointers, which ISO C forbids.
 set_source_files_properties(src/interpose/preload.c PROPERTIES COMPILE_OPTIONS -Wno-pedantic)
 list(APPEND vicinal_preload_targets vicinal_mpi)
 
@@ -23,7 +23,7 @@ foreach(abi IN LISTS VICINAL_ABIS)
   vicinal_precompile(vicinal_interpose_${abi} LIKE vicinal_core)
   vicinal_unite_layers(vicinal_interpose_${abi})
 
-  # MPI_Finalize has a place of its own in src/interpose.
+  # MPI_Finalize is defined in src/interpose instead.
   set(objects "$<FILTER:$<TARGET_OBJECTS:vicinal_objects_${abi}>,EXCLUDE,finalize>"
               "$<TARGET_OBJECTS:vicinal_interpose_${abi}>")
   set(renamed "${CMAKE_BINARY_DIR}/preload/${abi}.o")

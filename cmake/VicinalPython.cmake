@@ -1,7 +1,7 @@
 # The Python modules.
 #
-# _core is MPI-free; _mpi_<abi> holds one ABI's build of the library.  The latter is imported after
-# mpi4py.MPI, which has loaded libmpi already: it needs the soname, and must not carry an RPATH that
+# _core is MPI-free; _mpi_<abi> holds one ABI's build of the library. It is imported after
+# mpi4py.MPI, which has already loaded libmpi. It needs the soname, and must have no RPATH that
 # could load a second MPI into the process.
 
 find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
@@ -21,7 +21,7 @@ function(vicinal_python_module name)
   vicinal_unite(${name} UNITY_BUILD_BATCH_SIZE 8)
   set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${python_output}"
                         BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "" INSTALL_RPATH_USE_LINK_PATH OFF)
-  # For the wheel, which asks for this component; a C prefix, which asks for none, has no use for it.
+  # The wheel installs this component; an installation for C does not.
   install(TARGETS ${name} LIBRARY DESTINATION vicinal COMPONENT python EXCLUDE_FROM_ALL)
   set(python_modules ${python_modules} ${name} PARENT_SCOPE)
 endfunction()
@@ -43,14 +43,14 @@ if(mpi_bindings)
   endforeach()
 endif()
 
-# The preload library and its builds lie in a folder of the package, where `vicinal preload` finds them.
+# The preload library and its builds are in a package folder, where `vicinal preload` finds them.
 foreach(target IN LISTS vicinal_preload_targets)
   install(TARGETS ${target} LIBRARY DESTINATION vicinal/_preload COMPONENT python EXCLUDE_FROM_ALL)
 endforeach()
 
-# In development the package is imported from the source tree.  The modules are copied there by
-# every build rather than linked there, because build folders with different MPIs share that place.
-# A copy of each is a target of its own, for builds of a part; all together are vicinal_python.
+# In development the package is imported from the source tree. Every build copies the modules there
+# instead of linking them, because build folders with different MPIs share that folder. Each copy is
+# a separate target, for partial builds; vicinal_python includes all of them.
 add_custom_target(vicinal_python ALL DEPENDS ${python_modules} ${python_stubs})
 foreach(module IN LISTS python_modules)
   set(files $<TARGET_FILE:${module}>)
@@ -65,7 +65,7 @@ foreach(module IN LISTS python_modules)
   add_dependencies(vicinal_python vicinal_python${module})
 endforeach()
 
-# Beside that, since most of what uses the modules has no use for it.
+# A separate target, since most users of the modules do not need the preload library.
 set(vicinal_copies "")
 if(NOT SKBUILD)
   foreach(target IN LISTS vicinal_preload_targets)

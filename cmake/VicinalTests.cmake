@@ -1,7 +1,7 @@
 # Tests, benchmarks and examples.
 #
-# What is written in C++ looks inside the library, whose symbols are hidden, and so links its objects;
-# what is written in C stands for a user and links the shared library.
+# C++ tests use the library's internals, whose symbols are hidden, and so link its objects. C tests
+# act as users and link the shared library.
 
 vicinal_glob(unit_sources tests/cpp/unit/*.cpp)
 vicinal_glob(engine_sources tests/cpp/engine/*.cpp)
@@ -20,13 +20,14 @@ function(vicinal_add_program name)
   target_include_directories(${name} PRIVATE ${ARG_INCLUDE})
 endfunction()
 
-# Quickly built rather than quick; and compiled alike. Each file has a namespace of its own, so that any may be compiled at once.
+# Optimized for compilation time, not for run time, and all with equal options. Each file has its own
+# namespace, so that any files may be compiled together.
 set(tests_dir "${CMAKE_CURRENT_SOURCE_DIR}/tests/cpp")
 function(vicinal_add_tests name)
   vicinal_add_program(${name} ${ARGN} INCLUDE "${tests_dir}")
   target_compile_options(${name} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O0>
                          $<$<STREQUAL:${VICINAL_SANITIZE},short>:-fno-sanitize=undefined>)
-  # A file takes least to compile among many, but not with the sanitizers.
+  # Files compile fastest in large batches, except with the sanitizers.
   set(batch 32)
   if(VICINAL_SANITIZE)
     set(batch 8)
@@ -34,7 +35,7 @@ function(vicinal_add_tests name)
   vicinal_unite(${name} UNITY_BUILD_BATCH_SIZE ${batch})
 endfunction()
 
-# A GPU's driver without a GPU, of either vendor's interface. Tests find it by its path.
+# A simulated GPU driver with either vendor's interface. Tests find it by its path.
 set(doubles)
 foreach(interface cuda hip)
   set(double vicinal_driver_double_${interface})
@@ -52,16 +53,40 @@ function(vicinal_use_doubles target)
                              "DRIVER_DOUBLE_HIP=\"$<TARGET_FILE:vicinal_driver_double_hip>\"")
 endfunction()
 
-# The MPI standard's own ABI is one of the MPIs again: `make test`, the fuzzer and the benchmarks go without it.
+# The standard's ABI belongs to one of these MPIs: `make test`, the fuzzer and the benchmarks skip
+# it.
 set(own_abis ${VICINAL_ABIS})
 list(REMOVE_ITEM own_abis abi)
 
 vicinal_add_tests(vicinal_unit_tests SOURCES ${unit_sources} LINK vicinal_core)
 vicinal_use_doubles(vicinal_unit_tests)
 vicinal_precompile(vicinal_unit_tests)
-# Which says of the settings what their table says.
+# This test compares the header's documentation of settings with their table.
 set_source_files_properties("${tests_dir}/unit/settings.cpp" PROPERTIES COMPILE_DEFINITIONS
                             "VICINAL_HEADER=\"${CMAKE_CURRENT_SOURCE_DIR}/include/vicinal/vicinal.h\"")
+
+# `ctest` runs the C++ tests without Python: the unit tests, and the engine tests on 4 ranks of each
+# MPI whose launcher is found. `make test` runs these and more.
+enable_testing()
+add_test(NAME unit COMMAND vicinal_unit_tests)
+function(vicinal_add_engine_test abi)
+  get_target_property(library vicinal_mpi_${abi} INTERFACE_LINK_LIBRARIES)
+  list(GET library 0 library)
+  cmake_path(GET library PARENT_PATH folder)
+  find_program(launcher mpiexec PATHS "${folder}/../bin" NO_DEFAULT_PATH NO_CACHE)
+  if(NOT launcher)
+    set(launcher "${MPIEXEC_EXECUTABLE}")
+  endif()
+  if(NOT launcher)
+    message(STATUS "vicinal: no engine tests of ${abi} for ctest: its mpiexec was not found")
+    return()
+  endif()
+  add_test(NAME engine_${abi} COMMAND "${launcher}" -n 4 $<TARGET_FILE:vicinal_engine_tests_${abi}>)
+  # For more ranks than cores, perhaps as root in a container.
+  set_tests_properties(engine_${abi} PROPERTIES RUN_SERIAL ON ENVIRONMENT
+                       "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;\
+OMPI_MCA_rmaps_base_oversubscribe=1;PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe;OPAL_PREFIX=${folder}/..")
+endfunction()
 
 foreach(abi IN LISTS VICINAL_ABIS)
   vicinal_add_tests(vicinal_engine_tests_${abi} SOURCES ${engine_sources} LINK vicinal_core vicinal_objects_${abi})
@@ -83,7 +108,8 @@ foreach(abi IN LISTS VICINAL_ABIS)
 endforeach()
 
 foreach(abi IN LISTS own_abis)
-  # The fuzzer stands for a user, in C++.
+  vicinal_add_engine_test(${abi})
+  # The fuzzer acts as a C++ user.
   vicinal_add_program(vicinal_fuzz_${abi} SOURCES ${fuzz_sources} LINK vicinal_${abi} Threads::Threads)
   vicinal_unite(vicinal_fuzz_${abi} UNITY_BUILD_BATCH_SIZE 8)
   target_compile_options(vicinal_fuzz_${abi} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
@@ -99,7 +125,7 @@ foreach(abi IN LISTS own_abis)
   endforeach()
 endforeach()
 
-# Load the libraries that they compare.
+# These programs load the libraries that they compare.
 set(path_sources bench/path/path.cpp)
 foreach(abi IN LISTS own_abis)
   foreach(name ratchet path)
@@ -115,7 +141,7 @@ foreach(abi IN LISTS VICINAL_ABIS)
     cmake_path(GET source STEM name)
     vicinal_add_program(${name}_preload_${abi} SOURCES ${source} LINK vicinal_mpi_${abi} Threads::Threads ${CMAKE_DL_LIBS})
     target_compile_options(${name}_preload_${abi} PRIVATE -Wall -Wextra -Wno-address $<$<BOOL:${VICINAL_WERROR}>:-Werror>)
-    # What a program says of memory must hold for libraries, too.
+    # Symbols that a program defines, such as operator new, must serve libraries, too.
     set_target_properties(${name}_preload_${abi} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/preload" ENABLE_EXPORTS ON)
   endforeach()
   foreach(source IN LISTS preload_benches)
@@ -126,7 +152,7 @@ foreach(abi IN LISTS VICINAL_ABIS)
   endforeach()
 endforeach()
 
-# What `make test` runs, and no more: targets by their names.
+# The targets that `make test` runs.
 set(run_by_tests vicinal_unit_tests)
 if(TARGET vicinal_python_core)
   list(APPEND run_by_tests vicinal_python_core)

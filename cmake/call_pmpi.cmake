@@ -1,5 +1,6 @@
-# Makes one object of many, in which all calls of MPI_X (what is MPI_XYZ are data) are calls of PMPI_X: so they do not meet what stands in the place
-# of MPI_X. Where PMPI_X has something in its place as well (FUNCTIONS), of vicinal_own_X.
+# Links many objects into one, and renames calls of MPI_X to PMPI_X, so that they bypass the
+# interposed MPI_X. If PMPI_X is interposed as well (FUNCTIONS), the new name is vicinal_own_X.
+# Names such as MPI_XYZ are data and stay.
 get_filename_component(folder "${RESULT}" DIRECTORY)
 file(MAKE_DIRECTORY "${folder}")
 string(REPLACE ";" "\"\n\"" list "${OBJECTS}")

@@ -1,8 +1,7 @@
-/* A one-dimensional heat equation: each rank owns a stretch of the rod and needs the value on either
- * side of it. Run it with any number of ranks:
+/* A one-dimensional heat equation: each rank owns a part of the rod and needs the value on
+ * either side of it. It runs with any number of ranks:
  *
- *   mpiexec -n 4 ./halo
- */
+ *   mpiexec -n 4 ./halo */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +24,7 @@ int main(int argc, char** argv) {
   vicinal_halo halo;
   vicinal_halo_create(MPI_COMM_WORLD, first, last, ghosts, needed, MPI_INFO_NULL, &halo);
 
-  /* Owned values, then the ghosts in the order in which they were asked for. */
+  /* Owned values, then the ghosts in the order of `needed`. */
   double *u = calloc(per_rank + 2, sizeof *u), *next = calloc(per_rank + 2, sizeof *next);
   if (rank == 0) u[0] = next[0] = 1.0;
   for (int step = 0; step < steps; ++step) {

@@ -1,6 +1,6 @@
 """Patterns, regions and counts for the tests on virtual ranks.
 
-The counts of a halo are made from its pairs (needing rank, index) with NumPy alone, so that they share
+NumPy alone counts the messages of a halo from its pairs (needing rank, index). The counts share
 nothing with the planners but the definition of what a strategy sends.
 """
 
@@ -34,9 +34,10 @@ def as_runs(numbers: list[int]) -> Runs:
 
 
 def random_patterns(size: int, identity: bool, rng: np.random.Generator) -> _core.Patterns:
-    """Edges of all kinds: to the own rank, several between two ranks, one-way, without items.
+    """Returns edges of all kinds: to the own rank, several between two ranks, one-way, without
+    items.
 
-    Some ranks have no neighbours.  Items are shared among edges; with `identity`, some fill several slots.
+    Some ranks have no neighbors. Edges share items; with `identity`, some items fill several slots.
     """
     idle = rng.random(size) < 0.15
     out: list[list[tuple[int, Runs]]] = [[] for _ in range(size)]
@@ -55,7 +56,7 @@ def random_patterns(size: int, identity: bool, rng: np.random.Generator) -> _cor
             arriving[target].append((origin, count))
     into = []
     for edges in arriving:
-        # In-edges come in any order, but several from one rank in the order in which it sends.
+        # In-edges come in any order, but several from one rank keep the order in which it sends.
         sources = rng.permutation(sorted({origin for origin, _ in edges})).tolist()
         edges = [edge for origin in sources for edge in edges if edge[0] == origin]
         copies = [[1 + int(identity and rng.random() < 0.2) for _ in range(count)] for _, count in edges]
@@ -70,7 +71,10 @@ def random_patterns(size: int, identity: bool, rng: np.random.Generator) -> _cor
 def halo_pairs(
     matrix: object, size: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """Rows of a sparse matrix shared equally: row offsets, and who needs which index of another rank."""
+    """Distributes the rows of a sparse matrix equally.
+
+    Returns the row offsets, and for each needed remote index the rank that needs it.
+    """
     coordinates = matrix.tocoo()  # type: ignore[attr-defined]
     offsets = np.linspace(0, coordinates.shape[0], size + 1).astype(np.int64)
     needer = np.searchsorted(offsets, coordinates.row, side="right") - 1
@@ -83,14 +87,14 @@ def expected_traffic(
     strategy: str, region_of: NDArray[np.int32], offsets: NDArray[np.int64], needers: NDArray[np.int32],
     indices: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Messages and elements between regions that a strategy sends for these pairs."""
+    """Returns the messages and elements between regions that a strategy sends for these pairs."""
     count = int(region_of.max()) + 1
     owners = np.searchsorted(offsets, indices, side="right") - 1
     source, target = region_of[owners], region_of[needers]
     away = source != target
 
     def matrix(*key: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many different keys there are for each pair of regions."""
+        """Counts the distinct keys for each pair of regions."""
         table = np.stack([source, target, *key])[:, away]
         distinct = np.unique(table, axis=1)
         result = np.zeros((count, count), np.int64)

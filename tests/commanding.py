@@ -1,4 +1,5 @@
-"""Running the `vicinal` command from a test, and what all its tests look at."""
+"""Runs the `vicinal` command from a test and checks the parts that all its outputs have in
+common."""
 
 from __future__ import annotations
 
@@ -27,19 +28,19 @@ KEYS = [
     "nonlocal_bytes", "nonlocal_bytes_max", "local_bytes", "correct",
 ]
 HERE = {"PYTHONPATH": str(ROOT / "python")}
-"""What a process needs in its environment to find this tree's package."""
+"""The environment variables with which a process finds the package of this source tree."""
 
 
 def vicinal(
     *arguments: object, env: Mapping[str, str] | None = None, timeout: float = 100
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end."""
+    """Runs the command to completion."""
     environment = {**os.environ, **HERE, "VICINAL_MPI": requested_mpis()[0], **(env or {})}
     return run_apart([sys.executable, "-m", "vicinal_command", *map(str, arguments)], environment, timeout)
 
 
 def described(content: dict[str, Any], kind: str, ran: bool) -> None:
-    """What a JSON file says of where its rows are from."""
+    """Checks the provenance that a JSON file records for its rows."""
     assert (content["format"], content["kind"]) == (1, kind)
     assert list(content)[:2] == ["format", "kind"] and list(content)[-1] == "rows"
     assert datetime.fromisoformat(content["date"]).tzinfo is not None
@@ -65,12 +66,13 @@ def rows_of(file: Path) -> list[dict[str, Any]]:
 
 
 def without_progress(errors: str) -> str:
-    """Leave out the lines that say how far the work is, which a busy machine has."""
+    """Removes progress lines, which appear only on a busy machine."""
     return re.sub(r"^vicinal: .*: \d+ % after \d+ s\n", "", errors, flags=re.MULTILINE)
 
 
 def refused(result: subprocess.CompletedProcess[str], *words: str) -> None:
-    """It said so in exactly one line, with these words in it, and printed nothing else."""
+    """Checks that the command refused with exactly one line, which contains `words`, and printed
+    nothing else."""
     assert result.returncode == 2, result.stdout + result.stderr
     assert result.stdout == ""
     errors = without_progress(result.stderr)
@@ -80,7 +82,11 @@ def refused(result: subprocess.CompletedProcess[str], *words: str) -> None:
 
 
 def is_ratio(ratio: float, part: float, whole: float, digits: int = 4, of_digits: int = 3) -> bool:
-    """Whether `ratio`, rounded to `digits`, can be that of two figures of which these are the roundings."""
+    """Returns whether `ratio` can be the rounded quotient of `part` and `whole`, which are rounded
+    themselves.
+
+    `ratio` has `digits` decimals, the other two have `of_digits`.
+    """
     error, half = 0.5 * 10.0**-of_digits, 0.5 * 10.0**-digits
     least = (part - error) / (whole + error) - half
     most = (part + error) / (whole - error) + half if whole > error else math.inf
@@ -88,7 +94,8 @@ def is_ratio(ratio: float, part: float, whole: float, digits: int = 4, of_digits
 
 
 def write_matrix(folder: Path) -> Path:
-    """A matrix, also zipped, that is unsymmetric and complex, with a row and a column that nobody refers to."""
+    """Writes an unsymmetric complex matrix, plain and gzipped, with one row and one column without
+    entries."""
     generator = np.random.default_rng(7)
     size, entries = 203, 1200
     places = generator.integers(0, size - 1, (2, entries))

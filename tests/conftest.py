@@ -1,10 +1,12 @@
-"""What all tests share: the MPIs to loop over, the totals of the programs at the end, and no process left behind.
+"""Fixtures and hooks of all tests: the MPIs to loop over, the totals of programs, and a check for
+leftover processes.
 
-VICINAL_TEST_TIER says which tests there are: `quick` (`make test`, the default), `full` (`make test-full`), which has those
-marked so, too, or `all` (`make check-all`), which has those marked `check_all`, too.
+VICINAL_TEST_TIER selects the tests. `quick` (`make test`) is the default. `full` (`make test-full`)
+adds tests with the mark `full`. `all` (`make check-all`) adds tests with the mark `check_all`.
 
-Under pytest-xdist several workers run tests at a time. A test that keeps all cores busy, or looks at times or at what the
-whole machine has, is marked `alone`: nothing else runs meanwhile. What workers found out is put together by whom they work for.
+Under pytest-xdist several workers run tests at once. The mark `alone` is for a test that keeps all
+cores busy, or that looks at times or at machine-wide state. Nothing else runs meanwhile. The
+controller merges the results of the workers.
 """
 
 from __future__ import annotations
@@ -29,41 +31,44 @@ from counting import Totals, add_up, closing_lines, in_plain_words  # noqa: E402
 from launching import QUIET, kill, processes_with, requested_mpis, wait_until  # noqa: E402
 
 SESSION = "VICINAL_TEST_SESSION"
-"""Names this run of the tests in the environment of all that it starts."""
+"""The environment variable that identifies this test run in every process that it starts."""
 TIER = "VICINAL_TEST_TIER"
 TIERS = {"quick": ["full", "check_all"], "full": ["check_all"], "all": []}
-"""Which marks of tests each leaves out."""
+"""The marks that each tier leaves out."""
 RANKS_BESIDE_OTHERS = 4
-"""A test of more ranks than these runs alone."""
+"""A test with more ranks than this runs alone."""
 TOTALS = pytest.StashKey[Totals]()
 
 
 def is_worker(config: pytest.Config) -> bool:
-    """Whether other workers run tests beside this process, all for another one."""
+    """Returns whether this process is an xdist worker."""
     return hasattr(config, "workerinput")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[TOTALS] = {}
-    if not is_worker(config):  # which has inherited it
+    if not is_worker(config):  # a worker has inherited it
         os.environ[SESSION] = uuid.uuid4().hex
-    # Which plans are chosen must not depend on how many cores there are.
+    # The choice of plans must not depend on the number of cores.
     os.environ.setdefault("VICINAL_CORES", "0")
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
-    # As Ctrl-C does, so that what runs is ended on the way out.
+    # SIGTERM acts like Ctrl-C, so that running programs are ended on exit.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def left_behind() -> list[int]:
-    """The processes that tests started and did not end; this one is not among them, nor are its helpers."""
+    """Returns the processes that tests started and did not end, without this process and its
+    helpers."""
     return [pid for pid in processes_with(os.environ[SESSION], SESSION) if pid != os.getpid()]
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Whatever is still there some seconds later fails the run, and is ended: workers, who have ended by then, leave that
-    to whom they work for."""
+    """Kills the processes that remain after some seconds, and fails the run.
+
+    Workers have exited by then, so only the controller checks.
+    """
     if is_worker(session.config):
         output: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]
         output["totals"] = in_plain_words(session.config.stash[TOTALS])
@@ -79,12 +84,13 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:
-    """A worker has ended. One that died has told nothing, and the test that it died of has failed."""
+    """Adds the totals of a worker that exited. A worker that crashed sends none, and its test has
+    failed."""
     add_up(node.config.stash[TOTALS], getattr(node, "workeroutput", {}).get("totals", {}))
 
 
 def left_out() -> list[str]:
-    """The marks of tests that are not run."""
+    """Returns the marks of tests that do not run."""
     tier = os.environ.get(TIER, "quick")
     if tier not in TIERS:
         raise pytest.UsageError(f"{TIER} is '{tier}', but it is one of {', '.join(TIERS)}")
@@ -92,7 +98,11 @@ def left_out() -> list[str]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Those of other tiers are left out. Those that run alone, also for their number of an MPI's ranks, come last: others do not wait for them in between."""
+    """Deselects the tests of other tiers, and sorts tests that run alone to the end.
+
+    A test with many ranks of an MPI runs alone, too. At the end such tests cannot make other tests
+    wait.
+    """
     marks = left_out()
     others = [item for item in items if any(item.get_closest_marker(mark) for mark in marks)]
     config.hook.pytest_deselected(items=others)
@@ -106,20 +116,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Among workers, with the machine to share, or to itself."""
+    """Shares the machine with other workers, or takes it exclusively for a test with the mark
+    `alone`."""
     if not is_worker(item.config):
         return (yield)
     how = fcntl.LOCK_EX if item.get_closest_marker("alone") else fcntl.LOCK_SH
     folder = item.config._tmp_path_factory.getbasetemp().parent  # type: ignore[attr-defined]
     with (folder / "next").open("w") as turn, (folder / "machine").open("w") as machine:
-        fcntl.flock(turn, fcntl.LOCK_EX)  # who wants the machine to itself is not passed by others who share it
+        # others cannot overtake a test that waits for the exclusive lock
+        fcntl.flock(turn, fcntl.LOCK_EX)
         fcntl.flock(machine, how)
         fcntl.flock(turn, fcntl.LOCK_UN)
         return (yield)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that names `mpi` runs once on each MPI asked for, unless it says itself on which."""
+    """Runs a test that has the argument `mpi` once on each requested MPI, unless the test names its
+    MPIs."""
     given = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
     if "mpi" in metafunc.fixturenames and not any("mpi" in names for names in given if not isinstance(names, str)):
         metafunc.parametrize("mpi", requested_mpis())
@@ -127,7 +140,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def totals(pytestconfig: pytest.Config) -> Totals:
-    """What the cases of each program came to, added up over its runs."""
+    """The results of each program's cases, summed over its runs."""
     return pytestconfig.stash[TOTALS]
 
 

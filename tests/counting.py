@@ -1,8 +1,8 @@
-"""Counting the cases of the programs that pytest starts, each of which runs many.
+"""Counts the cases of the test programs that pytest starts; each program runs many cases.
 
-Such a program prints `ok NAME`, `FAILED NAME: why` or `skipped NAME: what it needs` per case and ends with
-`N passed, N failed, N skipped`.  A program that ends without that last line has died, whatever its exit
-status says; and a case that was skipped has not passed.
+A program prints `ok NAME`, `FAILED NAME: why` or `skipped NAME: what it needs` per case. It ends
+with `N passed, N failed, N skipped`. A program without that last line has died, whatever its exit
+status. A skipped case has not passed.
 """
 
 from __future__ import annotations
@@ -17,22 +17,23 @@ from launching import Result
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.MULTILINE)
 CASE = re.compile(r"^(ok|skipped) ([^\s:]+)(?:: (.*))?$", re.MULTILINE)
 LAST_LINES, EARLIER_LINES = 30, 100
-"""Of what a program printed that died: so many are told first, and so many at most of those before them."""
+"""Lengths of the excerpts of a failed program's output: the last lines, and the lines before
+them."""
 SKIPPED_PROGRAM = 77
 """The exit status of a program without cases that cannot run here."""
 
 
 @dataclass
 class Tally:
-    """What one program's cases came to, over all its runs."""
+    """The results of one program's cases, summed over all its runs."""
 
     passed: int = 0
     failed: int = 0
     skipped: int = 0
     ran: set[str] = field(default_factory=set)
-    """Cases that passed in one run at least."""
+    """Cases that passed in at least one run."""
     reasons: dict[str, str] = field(default_factory=dict)
-    """What the skipped ones said that they need."""
+    """The stated requirement of each skipped case."""
 
     def add(self, passed: int, failed: int, skipped: int) -> None:
         self.passed += passed
@@ -43,18 +44,20 @@ class Tally:
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
     def never_ran(self) -> dict[str, str]:
-        """The cases that were skipped in every run, and why."""
+        """Returns the cases that were skipped in every run, with the reason."""
         return {name: why for name, why in self.reasons.items() if name not in self.ran}
 
 
 Totals = dict[str, Tally]
-"""By program."""
+"""Tallies by program name."""
 
 
 def how_it_ended(output: str) -> str:
-    """What a program printed, the end of it first, since long messages are cut off: all after its totals, or its last
-    lines where it died without them.  Of the cases that passed or were skipped there are only the numbers, and the
-    last that passed, after which it went wrong."""
+    """Summarizes a program's output, the end first because long messages are truncated.
+
+    The end is all that follows the totals, or the last lines of a program that died. Passed and
+    skipped cases appear as numbers only, with the name of the last that passed.
+    """
     closing = list(CLOSING.finditer(output))
     before, after = (output[: closing[-1].start()], output[closing[-1].end() :]) if closing else (output, "")
     passed = [case for outcome, case, _ in CASE.findall(output) if outcome == "ok"]
@@ -72,7 +75,8 @@ def how_it_ended(output: str) -> str:
 
 
 def check_cases(result: Result, name: str, totals: Totals) -> None:
-    """Count a program's cases; fail with the failed ones' own lines, or with how it ended when there are none."""
+    """Counts a program's cases. Fails with the lines of failed cases, or with the end of the
+    output."""
     closing = CLOSING.findall(result.output)
     ended = how_it_ended(result.output)
     assert closing, f"{name} ended with {result.code} and without its totals; it printed:\n{ended}"
@@ -91,12 +95,12 @@ def check_cases(result: Result, name: str, totals: Totals) -> None:
 
 
 def in_plain_words(totals: Totals) -> dict[str, dict[str, Any]]:
-    """For another process, which adds them to its own by `add_up`."""
+    """Converts the totals to plain types, which another process merges by `add_up`."""
     return {name: asdict(tally) for name, tally in totals.items()}
 
 
 def add_up(totals: Totals, found: Mapping[str, Mapping[str, Any]]) -> None:
-    """What another process has counted joins what is there."""
+    """Merges the totals of another process."""
     for name, other in found.items():
         tally = totals.setdefault(name, Tally())
         tally.add(other["passed"], other["failed"], other["skipped"])
@@ -105,7 +109,7 @@ def add_up(totals: Totals, found: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def check_program(result: Result, name: str, totals: Totals) -> None:
-    """Count a program that is one case by itself."""
+    """Counts a program that is a single case."""
     tally = totals.setdefault(name, Tally())
     skipped = result.code == SKIPPED_PROGRAM
     failed = result.code != 0 and not skipped
@@ -114,7 +118,7 @@ def check_program(result: Result, name: str, totals: Totals) -> None:
 
 
 def closing_lines(totals: Totals) -> list[str]:
-    """A line per program, and one for each case that ran nowhere."""
+    """Returns a line per program, and a line for each case that ran nowhere."""
     lines = [f"{name}: {tally}" for name, tally in sorted(totals.items())]
     for name, tally in sorted(totals.items()):
         lines += [f"{name}: {case} ran nowhere: {why}" for case, why in tally.never_ran().items()]

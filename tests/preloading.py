@@ -1,4 +1,4 @@
-"""Starting programs that know nothing of vicinal, with the preload library before them."""
+"""Runs programs that know nothing of vicinal with the preload library."""
 
 from __future__ import annotations
 
@@ -16,5 +16,6 @@ def program(name: str, mpi: str) -> Path:
 
 
 def preloaded(**more: str) -> dict[str, str]:
-    """The environment of ranks: regions of two ranks, since one region is left to MPI."""
+    """Returns the environment of ranks, with regions of two ranks, because a single region is left
+    to MPI."""
     return {"LD_PRELOAD": str(LIBRARY), "VICINAL_REGIONS": "blocks:2", **QUIET, **more}

@@ -1,4 +1,4 @@
-"""What the library exports is what docs/versioning.md promises to keep."""
+"""The library exports the symbols that docs/versioning.md promises to keep."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from check_install import unresolved  # noqa: E402  (found through the path set 
 
 LIBRARIES = sorted((BUILD / "lib").glob("libvicinal-*.so"))
 WITH_MPI = [*LIBRARIES, *sorted((BUILD / "lib").glob("libvicinal_mpi-*.so")), *sorted((BUILD / "python").glob("_mpi_*.so"))]
-"""All that is built for one MPI."""
+"""Every library that is built for one MPI."""
 EXPECTED = (ROOT / "tests" / "abi" / "symbols.txt").read_text().split()
 
 
@@ -34,7 +34,7 @@ def test_the_library_exports_what_is_promised_and_nothing_else(library: Path) ->
 @pytest.mark.skipif(shutil.which("nm") is None, reason="needs nm")
 @pytest.mark.parametrize("library", WITH_MPI, ids=lambda path: path.name.partition(".")[0])
 def test_each_library_needs_only_what_its_mpi_defines(library: Path) -> None:
-    """Some MPIs' headers bring in C++ bindings, which are in a library that C programs do not link."""
+    """Headers of some MPIs bring in C++ bindings, whose library C programs do not link."""
     [abi] = re.findall(r"^(?:libvicinal-|libvicinal_mpi-|_mpi_)(\w+)", library.name)
     assert unresolved(library, Path(mpi_called(abi).env["MPI4PY_LIBMPI"])) == []
 

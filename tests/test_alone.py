@@ -1,4 +1,4 @@
-"""A rank that was launched with others, and is alone all the same, says so, and what to do."""
+"""A rank that is alone although its launcher started several says so, and what to do."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FOREIGN = {"openmpi": ("PMI_SIZE", "PMI_RANK", "libmpi.so.12"),
 
 
 def alone(mpi: str, argv: list[str], **told: str) -> Result:
-    """Run a program without a launcher, with what one would have told it."""
+    """Runs a program without a launcher, with the variables that a launcher would set."""
     inherited = {name: value for name, value in os.environ.items() if name not in TOLD}
     return run_command(argv, {**inherited, **find_mpi(mpi).env, "PYTHONPATH": PATH, **told}, 60)
 
@@ -59,7 +59,7 @@ def test_steps_of_slurm_say_so_and_jobs_do_not(mpi: str) -> None:
 def test_who_is_not_alone_says_nothing(mpi: str) -> None:
     program = [sys.executable, "-c", CODE]
     for ranks in (1, 2):
-        # A step of Slurm's in which the MPI's own launcher was called.
+        # A step of Slurm's in which the MPI's own launcher runs.
         around = {"PYTHONPATH": PATH, "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"}
         assert "alone" not in run_ranks(mpi, ranks, program, env=around).output
 

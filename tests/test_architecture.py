@@ -1,4 +1,4 @@
-"""The example that docs/architecture.md works out by hand, worked out by the planner."""
+"""The planner produces the plan that docs/architecture.md works out by hand."""
 
 from __future__ import annotations
 

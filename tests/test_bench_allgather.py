@@ -40,7 +40,7 @@ def test_planners_and_mpi_deliver_the_same(mpi: str, tmp_path: Path, local: str)
         else:
             assert (row["local_messages"] == 0) == (local == "shared")
         if row["strategy"] == "hierarchical":
-            # Three leaders in two steps; each region gets what it lacks of the five blocks.
+            # Three leaders in two steps; each region receives the missing ones of the five blocks.
             assert (row["nonlocal_messages"], row["nonlocal_messages_max"]) == (6, 2)
             assert row["nonlocal_bytes"] == (3 + 3 + 4) * row["block_bytes"]
     assert files[1].read_bytes().startswith(b"\x89PNG")
@@ -55,9 +55,10 @@ def test_counts_of_many_ranks(tmp_path: Path) -> None:
     described(content, "bench allgather", ran=False)
     plain, aware = content["rows"]
     assert (plain["regions"], plain["nonlocal_messages_max"], plain["nonlocal_bytes_max"]) == (64, 8, 255 * 8)
-    # log of 64 to base 4, and a block, 4 blocks and 16 blocks of each of 4 ranks.
+    # log of 64 to base 4 messages; they hold 1, 4 and 16 blocks of each of 4 ranks.
     assert (aware["nonlocal_messages_max"], aware["nonlocal_bytes_max"]) == (3, (4 + 16 + 64) * 8)
-    # Eight messages one after the other, each twice as long as the one before; some blocks are put together first.
+    # Eight messages one after the other, each twice as long as the previous; some blocks are merged
+    # first.
     network = json.loads(_core.Profile.default().to_json())["levels"]["network"]
 
     def seconds(count: int) -> float:

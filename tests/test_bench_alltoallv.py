@@ -23,7 +23,8 @@ def test_planners_and_mpi_deliver_the_same(mpi: str, tmp_path: Path) -> None:
     result = vicinal(
         *BENCH, "--ranks", 6, "--ranks-per-region", 2, "--sizes", "8,3000", "--iterations", 3, "--repetitions", 2,
         "--mpi", mpi, "--json", files[0], "--plot", files[1],
-        env={"VICINAL_SHARED_MEMORY": "0"},  # ranks of one host would pass blocks on without messages
+        # Without shared memory, because ranks of one host would pass blocks on without messages.
+        env={"VICINAL_SHARED_MEMORY": "0"},
     )
     assert result.returncode == 0, result.stderr
     content = json.loads(files[0].read_text())
@@ -55,7 +56,7 @@ def test_sizes_by_a_power_law_have_the_mean_that_was_asked_for() -> None:
         assert abs(found.mean() / size - 1) < 0.02
         least = found.min()
         assert found.max() / least <= MOST * 1.05
-        # One in 8 is 4 times the least, or more.
+        # One in 8 is at least 4 times the minimum.
         assert abs((found >= 4 * least).mean() - 0.125) < 0.02
     assert np.unique(drawn("uniform", 8, 100)).tolist() == [100]
 

@@ -1,4 +1,4 @@
-"""`vicinal bench amg`, as a user runs it, and the hierarchy that it looks at."""
+"""`vicinal bench amg`, as a user runs it, and the hierarchy that it examines."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_points_of_a_grid_belong_to_blocks_of_ranks_and_regions() -> None:
 
 
 def _edges(matrix: object, owner: np.ndarray) -> set[tuple[int, int, int]]:
-    """Who needs which row of whom, found entry by entry."""
+    """Returns (owner, needing rank, row) of each remote row, computed entry by entry."""
     entries = matrix.tocoo()  # type: ignore[attr-defined]
     pairs = zip(entries.row.tolist(), entries.col.tolist(), strict=True)
     return {(int(owner[c]), int(owner[r]), c) for r, c in pairs if owner[c] != owner[r]}
@@ -74,7 +74,7 @@ def test_counts_are_those_found_entry_by_entry(tmp_path: Path) -> None:
             for name in ("deduplicating", "aggregate"):
                 assert by[name]["nonlocal_bytes"] == 8 * len(once)
                 assert by[name]["nonlocal_messages"] == len(regions)
-            # Only where ranks hand each other everything by messages are there any inside a region.
+            # Only plans that use messages inside a region have local messages.
             assert by["aggregating"]["local_messages"] >= len(near) and by["aggregate"]["local_messages"] == 0
             for row in here:
                 assert (row["level_rows"], row["nonzeros"]) == (level.A.shape[0], level.A.nnz)
@@ -152,7 +152,7 @@ def test_a_longer_set_up_pays_after_iterations_enough() -> None:
     turns = {"MPI": np.array([100.0, 200, 300]), "fast": np.array([50.0, 100, 240]), "slow": np.array([110.0, 210, 310]),
              "MPI again": np.array([90.0, 210, 290])}
     found = {row["strategy"]: row for row in sum_up(turns, {"MPI": 10, "fast": 610, "slow": 20, "MPI again": 11}, {"fast": 80})}
-    # 50, 100 and 60 are saved.
+    # A long set-up saves 50, 100 and 60 us.
     assert (found["fast"]["crossover"], found["fast"]["ratio_to_mpi"], found["fast"]["exchanges_us"]) == (10, 0.5, 100)
     assert (found["fast"]["predicted_us"], found["MPI"]["predicted_us"]) == (80, None)
     assert [found[name]["crossover"] for name in ("MPI", "slow", "MPI again")] == [None, None, None]

@@ -1,4 +1,4 @@
-"""`vicinal bench choice`, as a user runs it, and what it makes of times."""
+"""`vicinal bench choice`, as a user runs it, and its evaluation of times."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def test_all_strategies_deliver_the_same_and_are_compared(mpi: str, tmp_path: Pa
     described(content, "bench choice", ran=True)
     assert [it["rows"] for it in content["matrices"]] == [203] and [it["edges"] for it in content["patterns"]] == [5]
     rows, cases = content["rows"], content["cases"]
-    # Of the first five ranks none sends to another, and without density nobody does: nothing is to be measured there.
+    # The first five ranks send nothing to each other, and density 0 has no edges; both are left
+    # out.
     names = ["run, folded", "random.mtx", "random, density 0.4, 16 B", "4 values, each with probability 0.3"]
     assert [case["workload"] for case in cases] == names
     contestants = [MPI_OWN, *STRATEGIES, "automatic again", MPI_AGAIN]
@@ -92,13 +93,14 @@ def _turns(**times: list[float]) -> dict[str, np.ndarray]:
 def test_the_best_of_the_first_run_is_compared_in_the_second() -> None:
     first = _turns(MPI=[8, 8, 8], direct=[3, 5, 4], split=[5, 1, 5], automatic=[1, 1, 1], automatic_again=[1, 1, 1],
                    MPI_again=[8, 8, 8])
-    # The lucky turn of split counts no more than its median; that automatic was faster makes it no best strategy.
+    # One lucky repetition of split counts no more than its median; automatic cannot be the best
+    # strategy.
     second = _turns(MPI=[10, 20, 40], direct=[4, 8, 20], split=[1, 1, 1], automatic=[6, 8, 30], automatic_again=[6, 10, 15],
                     MPI_again=[10, 10, 80])
     found = judge(first, second, "automatic", MPI_OWN)
     assert found["best"] == "direct"
     assert (found["mpi_us"], found["automatic_us"], found["best_us"]) == (20, 8, 8)
-    # Medians of 1.5, 1 and 1.5; 1, 1.25 and 0.5; 0.6, 0.4 and 0.75; 1, 0.5 and 2.
+    # Medians of (1.5, 1, 1.5), (1, 1.25, 0.5), (0.6, 0.4, 0.75) and (1, 0.5, 2).
     assert (found["regret"], found["control"], found["to_mpi"], found["mpi_control"]) == (1.5, 1, 0.6, 1)
 
 
@@ -127,7 +129,7 @@ def test_strategies_are_compared_with_the_best_of_each_case() -> None:
 
 
 class _OfOneRank:
-    """A process alone, whose exchanges take 10 ms at least."""
+    """A single process whose exchanges take at least 10 ms."""
 
     def __init__(self, turn_seconds: float | None) -> None:
         self.runs = 0
@@ -145,7 +147,7 @@ class _OfOneRank:
         return [0]
 
     def _nothing(self, *_: object, **__: object) -> None:
-        """Neither is there anybody to meet, nor anything to be kept."""
+        """Does nothing: there is no other rank, and nothing to keep."""
 
     meet = report = leave = free = fill = delivered = compute = right = _nothing
 
@@ -154,7 +156,8 @@ class _OfOneRank:
 def test_turns_that_would_last_too_long_have_fewer_iterations(turn_seconds: float | None, in_turns: int) -> None:
     one: Any = _OfOneRank(turn_seconds)
     compete(one, lambda _: one, lambda case, _: case)
-    # Two contestants (MPI's own, twice), each checked twice, once timed alone, and with three turns.
+    # Two contestants (MPI's own, twice), each checked twice, timed once, and run in three
+    # repetitions.
     alone = 0 if turn_seconds is None else 2
     if turn_seconds is None:
         assert one.runs == 2 * 2 + 2 * 3 * in_turns
@@ -163,7 +166,8 @@ def test_turns_that_would_last_too_long_have_fewer_iterations(turn_seconds: floa
 
 
 def _carried(transfers: Transfers) -> dict[tuple[int, int], list[int]]:
-    """By edge what it carries, from what the ranks read: out of the sender's arrays, and counted by the receiver."""
+    """Returns the items of each edge, read from the senders' arrays, and compares them with the
+    receivers' counts."""
     arrays = {name.removeprefix("3-"): array for name, array in transfers.arrays(3).items()}
     found: dict[tuple[int, int], list[int]] = {}
     for rank in range(transfers.ranks):
@@ -187,7 +191,7 @@ def _carried(transfers: Transfers) -> dict[tuple[int, int], list[int]]:
 
 
 def _delivers(transfers: Transfers) -> None:
-    """Plans of virtual ranks do what the patterns ask for, and these ask for what the edges carry."""
+    """Checks that plans deliver the patterns, and that the patterns ask for the edges' items."""
     labels = np.arange(transfers.ranks, dtype=np.int32) // 3
     plans = _core.PlanSet.plan("direct", _core.Machine(labels, labels), transfers.patterns())
     plans.verify(transfers.patterns())
@@ -223,7 +227,8 @@ def test_recorded_ranks_are_folded_and_cut_off(tmp_path: Path) -> None:
     pattern = tmp_path / "run.csv"
     pattern.write_text("# ranks=6\n0,1,0.008\n0,4,0.016\n1,4,0.008\n2,1,0.0241\n")
     folded, first = recorded_transfers(str(pattern), 3, 1000)
-    # Ranks 0 and 1 are 0; 2 and 3 are 1; 4 and 5 are 2.  A thousandth of 8 kB is one value.
+    # Ranks 0 and 1 fold to 0, ranks 2 and 3 to 1, ranks 4 and 5 to 2. A thousandth of 8 kB is one
+    # value.
     assert {edge: len(items) for edge, items in _carried(folded).items()} == {(0, 2): 3, (1, 0): 3}
     assert {edge: len(items) for edge, items in _carried(first).items()} == {(0, 1): 1, (2, 1): 3}
     _delivers(folded)

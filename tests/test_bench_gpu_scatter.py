@@ -1,6 +1,6 @@
 """`vicinal bench gpu-scatter`, as a user runs it.
 
-The driver's double stands for GPUs, two of each host, so its times are nobody's.
+The simulated GPU driver provides two GPUs per host, so its times are meaningless.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ QUICK = ("--iterations", 2, "--repetitions", 2)
 
 
 def with_double(folder: Path, numbers: str = "") -> dict[str, str]:
-    """The environment in which a GPU is the double; nothing that it has compiled is kept beyond the test."""
+    """Returns the environment that selects the simulated driver; compiled kernels do not outlive
+    the test."""
     driver = str(BUILD / "lib" / "libvicinal_driver_double_cuda.so")
     names = {"VICINAL_DEVICE_DRIVER": driver, "DRIVER_DOUBLE": numbers}
     return names | {"XDG_CACHE_HOME": str(folder / "cache")}
@@ -46,7 +47,7 @@ def content_of(file: Path) -> dict[str, Any]:
 
 def test_all_deliver_the_same_and_are_timed_in_two_parts(mpi: str, tmp_path: Path) -> None:
     files = [tmp_path / "rows.json", tmp_path / "ratios.png"]
-    # What the environment says of a way would else be all that is looked at.
+    # The benchmark must ignore this variable, which selects a single transport.
     env = with_double(tmp_path) | {"VICINAL_DEVICE_WAY": "staged"}
     result = vicinal(*BENCH, "--ranks", 3, "--sizes", "8,4096", *QUICK, "--mpi", mpi, "--json", files[0], "--plot", files[1], env=env)
     assert result.returncode == 0, result.stderr
@@ -61,7 +62,7 @@ def test_all_deliver_the_same_and_are_timed_in_two_parts(mpi: str, tmp_path: Pat
         own = rows[number - number % len(contestants)]
         assert 0 < row["exchange_us"] <= row["exchange_median_us"] and row["setup_us"] > 0
         assert row["begin_us"] > 0 and row["end_us"] > 0
-        # Of two turns medians are means, so that those of the parts add up.
+        # With two repetitions a median is a mean, so the medians of the parts add up.
         assert row["begin_us"] + row["end_us"] == pytest.approx(row["exchange_median_us"], abs=0.003)
         assert is_ratio(row["ratio_to_mpi"], row["exchange_us"], own["exchange_us"])
         assert is_ratio(row["median_ratio_to_mpi"], row["exchange_median_us"], own["exchange_median_us"])
@@ -84,7 +85,7 @@ def test_all_deliver_the_same_and_are_timed_in_two_parts(mpi: str, tmp_path: Pat
 
 
 def test_kernels_and_profile_are_told(mpi: str, tmp_path: Path) -> None:
-    """Without kernels the application packs on the host, and what arrives is the same."""
+    """Without kernels the application packs on the host, and the received values are equal."""
     file, profile = tmp_path / "rows.json", tmp_path / "profile.json"
     work = {"overhead": 2e-6, "latency": 8e-6, "seconds_per_byte": 1e-11, "residual": 0.1}
     machine = json.loads(_core.Profile.default().to_json()) | {"name": "a machine"}
@@ -110,7 +111,7 @@ def test_kernels_and_profile_are_told(mpi: str, tmp_path: Path) -> None:
     assert "packs every third value of its vector by a kernel" in " ".join(result.stdout.split())
     content = content_of(file)
     assert {(row["workload"], row["stride"]) for row in content["rows"]} == {("parallel to parallel", 3)}
-    # Those of nvcc, where it was there when vicinal was built.
+    # nvcc's precompiled kernels exist only if nvcc was available at build time.
     assert content["gpu"]["kernels"] in ("precompiled", "compiled at run time")
 
 

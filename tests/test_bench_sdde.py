@@ -65,7 +65,8 @@ def test_methods_and_mpi_deliver_the_same(mpi: str, tmp_path: Path) -> None:
     assert sizes[workloads[0]] == (0, 0)
     assert sizes[workloads[1]] == (asked.edges, len(asked.values) * 8)
     assert sizes["3 partners"] == (15, 15 * 3 * 8)
-    assert sizes["all to 2"] == (4, 4 * 3 * 8)  # ranks 1 and 3 ask 2, 2 and 4 ask 0, and 0 would ask itself
+    # Ranks 1 and 3 ask rank 2, ranks 2 and 4 ask rank 0; rank 0 would ask itself.
+    assert sizes["all to 2"] == (4, 4 * 3 * 8)
     assert files[1].read_bytes().startswith(b"\x89PNG")
     assert all(name in result.stdout for name in contestants)
 
@@ -109,7 +110,8 @@ def test_counts_are_those_of_the_workload(tmp_path: Path, regions: list[int]) ->
         for method in ("personalized", "nonblocking"):
             assert of_case[method]["payload_messages"] == by_rank.sum()
             assert of_case[method]["payload_messages_max"] == by_rank.max()
-        # A message for each rank and region; one for each pair of regions; one more for each that is silent.
+        # A message per rank and destination region; one per pair of regions; plus one per silent
+        # pair.
         served = np.unique(np.stack([workload.sources[crossing], ends[1]]), axis=1)[0]
         assert of_case[PUBLISHED]["payload_messages"] == len(served)
         assert of_case[PUBLISHED]["payload_messages_max"] == np.bincount(served).max()
@@ -119,7 +121,8 @@ def test_counts_are_those_of_the_workload(tmp_path: Path, regions: list[int]) ->
 
 
 def test_of_all_to_few_each_leader_has_a_part_to_send_and_to_receive(tmp_path: Path) -> None:
-    """A receiver's region shares out what comes; only methods that know no regions let it all fall on one rank."""
+    """The leaders of a receiver's region share the incoming messages; methods without regions load
+    one rank with all."""
     file = tmp_path / "rows.json"
     result = vicinal(*BENCH, "--count", "--ranks", 512, "--ranks-per-region", 16, "--receivers", "1,8", "--json", file,
                      env={"VICINAL_MPI": "none", "VICINAL_PROFILE": ""})
@@ -134,14 +137,16 @@ def test_of_all_to_few_each_leader_has_a_part_to_send_and_to_receive(tmp_path: P
         assert time["automatic"] == min(time[method] for method in ("locality", "locality-personalized"))
         least = 1e6 * 512 // receivers * network.receive_overhead
         assert min(time["personalized"], time["nonblocking"]) > least > 0
-        # A tree towards the receivers would take one meeting and one message more than all pairs of regions do.
+        # A tree towards the receivers would need one more synchronization and message than all
+        # region pairs.
         assert time["locality-personalized"] < json.loads(file.read_text())["two_hops_us"][f"all to {receivers}"]
         if receivers == 1:
             assert time["locality"] < least and time["locality-personalized"] < least / 4
 
 
 def test_predicted_times_are_those_of_what_is_sent(tmp_path: Path) -> None:
-    """Two ranks in two regions, of which one asks the other: worked out by hand."""
+    """Two ranks in two regions, of which one asks the other, compared with times computed by
+    hand."""
     file = tmp_path / "rows.json"
     result = vicinal(*BENCH, "--count", "--ranks", 2, "--ranks-per-region", 1, "--receivers", 1, "--json", file,
                      env={"VICINAL_MPI": "none", "VICINAL_PROFILE": ""})
@@ -152,12 +157,12 @@ def test_predicted_times_are_those_of_what_is_sent(tmp_path: Path) -> None:
     message, record = 1e6 * far.seconds(24), 1e6 * far.seconds(40)
     assert time["personalized"] == pytest.approx(message + 1e6 * far.seconds(8), abs=2e-3)
     assert time["nonblocking"] == pytest.approx(message + 1e6 * (far.seconds(0) + far.seconds(8)), abs=2e-3)
-    # Rank 1 writes the record, takes it up to send it, and rank 0 the same the other way round.
+    # Rank 1 writes the record and reads it to send it; rank 0 does the reverse.
     hand_over = 1e6 * (2 * profile.handover + 2 * 40 * profile.copy_seconds_per_byte)
     assert time["locality"] == pytest.approx(
         hand_over + record + 1e6 * (far.seconds(0) + far.seconds(8) + profile.handover), abs=2e-3
     )
-    # With a word that says whether all is well; what comes from rank 0 is that alone.
+    # The message has a status word; rank 0 sends a status word only.
     assert time["locality-personalized"] == pytest.approx(hand_over + 1e6 * far.seconds(48), abs=2e-3)
 
 

@@ -1,4 +1,5 @@
-"""`vicinal calibrate`: what it makes of times, and that what it writes is a profile that the rest takes."""
+"""`vicinal calibrate`: its evaluation of times, and the profile that it writes and that other
+commands accept."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ TASK: dict[str, Any] = {
 
 
 def written(file: Path) -> dict[str, Any]:
-    """The profile, which the library reads and writes as it stands there."""
+    """Returns the profile; checks that the library reads it and writes it without change."""
     profile = _core.Profile.read(str(file))
     assert profile.to_json() == file.read_text()
     content: dict[str, Any] = json.loads(file.read_text())
@@ -67,7 +68,7 @@ def test_a_machine_is_measured_and_the_file_serves(mpi: str, tmp_path: Path) -> 
 
 @pytest.mark.alone
 def test_a_network_is_measured_where_ranks_share_nothing(mpi: str, tmp_path: Path) -> None:
-    """Ranks without shared memory are hosts of their own, between which all goes through ports."""
+    """Ranks without shared memory count as separate hosts, whose messages all go through ports."""
     file = tmp_path / "profile.json"
     result = vicinal("calibrate", file, "--ranks", 4, "--quick", "--accept", "--ranks-per-region", 2, "--mpi", mpi,
                      env={"VICINAL_SHARED_MEMORY": "0"})
@@ -79,7 +80,7 @@ def test_a_network_is_measured_where_ranks_share_nothing(mpi: str, tmp_path: Pat
 
 
 def test_a_gpu_is_measured_where_there_is_one(mpi: str, tmp_path: Path) -> None:
-    """The driver's double stands for one, so its times are nobody's."""
+    """The simulated driver provides a GPU, so its times are meaningless."""
     file = tmp_path / "profile.json"
     driver = str(BUILD / "lib" / "libvicinal_driver_double_cuda.so")
     gpu = {"VICINAL_DEVICE_DRIVER": driver, "XDG_CACHE_HOME": "nowhere"}
@@ -128,11 +129,16 @@ def test_a_profile_that_cannot_be_read_ends_a_run(mpi: str, tmp_path: Path) -> N
 
 
 PACE = 5e5
-"""Pieces of work in a second, of a rank with a core of its own."""
+"""Work units per second of a rank with a core of its own."""
 
 
 def leave(folder: Path, repetitions: int = 5, strays: bool = False, share: float = 0.25) -> None:
-    """What four ranks on two hosts would leave that are as the numbers below say, but for some noise."""
+    """Writes the result files of four ranks on two hosts, made of the numbers below with some
+    noise.
+
+    With `strays`, one repetition of each kind is an outlier. `share` is each rank's share of a
+    core.
+    """
     generator = np.random.default_rng(11)
 
     def samples(values: Any) -> Any:
@@ -155,7 +161,7 @@ def leave(folder: Path, repetitions: int = 5, strays: bool = False, share: float
         "network_one_way": samples(far), "network_eager": np.array([65536]),
         "network_sends": samples(1e-6 + 2e-6 * counts), "queued": samples(2e-6 + 4e-9 * np.array(TASK["queues"])),
         "handover": samples([1.5e-7]),
-        # The message, with what four microseconds per kB of a shared port make of it, and its answer.
+        # The message, with the time that a shared port adds, and its answer.
         "together_1": samples([9e-6 + 1e-9 * 262144 + 9e-6]), "together_2": samples([9e-6 + 2 * 0.8e-9 * 262144 + 9e-6]),
     }
     ranks[1] |= {"device_peer": samples([time for size in range(4) for time in (3e-6, 7e-6 + 4e-12 * moved[size])])}
@@ -168,12 +174,14 @@ def leave(folder: Path, repetitions: int = 5, strays: bool = False, share: float
         ranks[1] |= {f"node_receives_{size}": samples((3e-7 + 5e-11 * size) * few)}
         ranks[2] |= {f"network_receives_{size}": samples((3e-6 + 2e-10 * size) * few)}
     for number, rank in enumerate(ranks):
-        # Twice one of them has more turns than the other. A message is found by half of the polls.
+        # In two samples one rank has more time slices than the other. Every second poll finds a
+        # message.
         for what, seconds in (("flag", 1.2e-6), ("message", 1.2e-6 + 2 * 9e-6)):
             rank[f"turns_{what}"] = 2 / 0.5 * seconds / np.array([1.6, 0.4, 1] if number % 2 else [0.4, 1.6, 1])
-        # By two that share half a core, of which now one and now the other has more turns.
+        # For two ranks that share half a core; in two samples one of them has more time slices.
         rank["copies"] = 2 / 0.5 * 3e-10 / np.array([1.5, 0.5, 1] if number % 2 else [0.5, 1.5, 1])
-    # All at once, two ranks of a host take turns: what each takes of a processor for another message, and for itself.
+    # When all ranks are busy, two ranks of a host alternate: processor time per extra message, and
+    # for themselves.
     for rank in ranks:
         rank["handed_counts"] = np.array([1, 2])
         for count in (1, 2):
@@ -183,7 +191,7 @@ def leave(folder: Path, repetitions: int = 5, strays: bool = False, share: float
             rank[f"node_all_{size}_1"] = samples([1.0])
             for count in (1, 2):
                 rank[f"network_all_{size}_{count}"] = samples([2 / 0.5 * (20e-6 + count * (9e-6 + 8e-10 * size))])
-    # One message while the others wait: processors at half their speed, and turns.
+    # One message while other ranks wait: processors at half speed, plus time slices.
     ranks[0]["network_waited"] = samples(40e-6 + 3e-10 * sizes + (9e-6 + 8e-10 * sizes) / 0.5)
     works = [(2e-6, 9e-6 + 4e-11 * moved), (3e-6, 8e-6 + 1e-12 * moved), (2.5e-6, 7e-6 + 5e-11 * moved)]
     ranks[0] |= {
@@ -208,7 +216,8 @@ def test_times_become_the_numbers_they_were_made_of(tmp_path: Path, strays: bool
     assert (eager["latency"], rendezvous["latency"]) == pytest.approx((3e-7, 6.3e-6), rel=0.1)
     assert (eager["seconds_per_byte"], rendezvous["seconds_per_byte"]) == pytest.approx((9.4e-10, 1.4e-10), rel=0.05)
     assert [each["processor_seconds_per_byte"] for each in (eager, rendezvous)] == pytest.approx([3e-11] * 2, rel=0.1)
-    # Two ranks alone took 5e-6 of processors for a message and 3e-10 for a byte, with 4e-6 and 7e-10 on the way.
+    # Two idle ranks take 5e-6 of processor time per message and 3e-10 per byte, plus 4e-6 and 7e-10
+    # in transit.
     assert network["protocols"][-1]["seconds_per_byte"] == pytest.approx(3e-10, rel=0.2)
     assert network["protocols"][-1]["processor_seconds_per_byte"] == pytest.approx(4e-10, rel=0.05)
     overheads = [network["send_overhead"], network["receive_overhead"]]
@@ -216,11 +225,11 @@ def test_times_become_the_numbers_they_were_made_of(tmp_path: Path, strays: bool
     assert network["protocols"][0]["latency"] == pytest.approx(40e-6, rel=0.1)
     assert profile["port_seconds_per_byte"] == pytest.approx(0.8e-9, rel=0.05)
     assert profile["search"] == pytest.approx(4e-9, rel=0.1)
-    # Of two alone 1.5e-7.
+    # Two idle ranks measure 1.5e-7.
     assert profile["handover"] == pytest.approx(4e-7, rel=0.05)
     assert (profile["turn"], profile["poll"]) == pytest.approx((1.2e-6, 9e-6), rel=0.05)
     assert profile["copy_seconds_per_byte"] == pytest.approx(3e-10, rel=0.05)
-    assert profile["cores"] == pytest.approx(0.5)  # two ranks of a quarter each
+    assert profile["cores"] == pytest.approx(0.5)  # two ranks with a quarter each
     device = profile["device"]
     assert (device["name"], device["count"]) == ("A GPU", 4)
     for name, work in {"to_device": (2e-6, 9e-6, 4e-11), "kernel": (3e-6, 8e-6, 1e-12), "to_host": (2.5e-6, 7e-6, 5e-11),

@@ -1,9 +1,9 @@
-"""How calls with counts go by a plan with capacities, searched through in every order of events.
+"""Model-checks calls with counts that use a plan with capacities, in every order of events.
 
-The model is one edge from a sender over a leader, a rank between, to a receiver, with the rules of call_queue.cpp,
-counted_call.cpp, direct_call.cpp and review.cpp in src/collectives, and smaller numbers. Messages carry the number of
-their call, so that it is seen where one meets another call. Each way to break the rules must be found out. Left out: other edges, but for one message that holds up a sender at fault; how ranks agree on what holds in an era;
-how an execution moves a word, but for the order in which ranks let go of it.
+The model is one edge from a sender over a leader to a receiver. Its rules are those of
+call_queue.cpp, edge_call.cpp and replan.cpp in src/collectives. Messages carry the number of their
+call, so that mixed calls are detected. Each broken rule must cause a violation. Left out: other
+edges (except a message that delays a failed sender), agreement on eras, transport of words.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ Value = TypeVar("Value")
 SENDER, LEADER, RECEIVER = RANKS = range(3)
 NAMES = ("sender", "leader", "receiver")
 
-# What a call sends or expects: the era says what fits; it may be at fault, or have what MPI refuses to send.
+# Sizes of calls: FAULT is a call with an error, REFUSED has data that MPI refuses to send.
 FAULT, ONE, TWO, THREE, FOUR, REFUSED = range(6)
-DEPARTED, NOTHING = -1, -2  # what a word says that is no size
-# What a call waits for: its turn; the word (the sender: that the leader has it), or that the receiver has it; messages.
+OVERFLOW, NOTHING = -1, -2  # words that are no size
+# Conditions that a call waits for: its turn; the word (sender: its receipt by the leader); the
+# receipt of the word by the receiver; messages.
 TURN, WORD, HANDOVER, MESSAGE, PROBE = 1, 2, 4, 8, 16
 
-LEAD = 1  # calls between the one that begins a review and the first that it concerns
-NO_ERA = -1  # of calls that no review concerns
-PROMPT = ("leader", "review")  # how events begin that nobody prevents
+LEAD = 1  # calls between the begin of a replan and the first call that it affects
+NO_ERA = -1  # for calls that no replan affects
+PROMPT = ("leader", "replan")  # prefixes of events that nothing can prevent
 
 
 class Call(NamedTuple):
@@ -42,26 +43,26 @@ class Call(NamedTuple):
 
 class Message(NamedTuple):
     number: int  # of the call
-    size: int  # of what the sender was to send in it
+    size: int  # of the sender's data in that call
     says: int  # the word, or the length
 
 
 class Tag(NamedTuple):
-    sent: tuple[Message, ...] = ()  # that have met no receive
-    posted: tuple[int, ...] = ()  # calls, of receives that have met no message
+    sent: tuple[Message, ...] = ()  # not yet matched by a receive
+    posted: tuple[int, ...] = ()  # calls whose receives are not yet matched
 
 
 class State(NamedTuple):
-    entered: tuple[int, ...]  # calls, by rank
-    reviews: tuple[int, ...]  # that are over, by rank
-    calls: tuple[tuple[Call, ...], ...]  # that are not over, by rank
-    to_leader: tuple[Message | None, ...]  # the word under way, by channel
+    entered: tuple[int, ...]  # number of calls entered, by rank
+    replans: tuple[int, ...]  # number of replans completed, by rank
+    calls: tuple[tuple[Call, ...], ...]  # calls in progress, by rank
+    to_leader: tuple[Message | None, ...]  # the word in transit, by channel
     to_receiver: tuple[Message | None, ...]
-    tags: tuple[Tag, ...]  # those of straight calls, then those of what has departed
+    tags: tuple[Tag, ...]  # of direct calls, then of overflow messages
 
 
 class Violation(Exception):
-    """With its kind, and what has happened."""
+    """Holds the kind of a violation and its details."""
 
 
 def put(values: tuple[Value, ...], place: int, value: Value) -> tuple[Value, ...]:
@@ -70,21 +71,21 @@ def put(values: tuple[Value, ...], place: int, value: Value) -> tuple[Value, ...
 
 @dataclass(frozen=True)
 class Protocol:
-    """What ranks do, and how they break the rules, if they do."""
+    """The behavior of the ranks, and the rule that they break, if any."""
 
     calls: int
-    eras: tuple[tuple[int, int], ...]  # the first call of each, and the capacity; 0 where its calls go straight
-    sent: tuple[int, ...] = (ONE, THREE, FAULT)  # each of them in each call
+    eras: tuple[tuple[int, int], ...]  # first call and capacity; with 0 its calls are direct
+    sent: tuple[int, ...] = (ONE, THREE, FAULT)  # sizes, each tried in each call
     expected: tuple[int, ...] = (ONE, THREE, FAULT)
-    window: int = 9  # calls that a rank enters before it waits for the first of them
+    window: int = 9  # calls that a rank enters before it waits for the oldest one
     straight_tags: int = 2
     channels: int = 2
-    eager: bool = False  # whether MPI finishes what is sent before it meets a receive
-    reserves: bool = True  # whether there is address space to post a receive for a message of any length
-    strict: tuple[int, ...] = ()  # calls that may not go by a plan; where there are any, all others block
-    plan_awaits_tag: bool = True  # whether a call by the plan begins only when it could go straight as well
+    eager: bool = False  # whether MPI completes a send before it is matched
+    reserves: bool = True  # whether a receive can be posted for any length
+    strict: tuple[int, ...] = ()  # calls that may not use a plan; if any, all others block
+    plan_awaits_tag: bool = True  # whether a planned call begins only when a direct one could
     leader_at_fault: bool = False
-    prompt: bool = False  # whether leader and reviews are never late
+    prompt: bool = False  # whether leader and replans are never late
     broken: str = ""
 
     def start(self) -> State:
@@ -96,26 +97,26 @@ class Protocol:
         return 0 if call.era == NO_ERA else self.eras[call.era][1]
 
     def swallows(self, call: Call) -> bool:
-        """Whether the receiver wants no message in this call, should one come."""
+        """Returns whether the receiver discards a message that arrives in this call."""
         return call.size <= self.capacity(call)
 
     def tag(self, call: Call) -> int:
         if not self.capacity(call):
             return call.number % self.straight_tags
-        channel = 0 if self.broken == "one departed tag" else call.number % self.channels
+        channel = 0 if self.broken == "one overflow tag" else call.number % self.channels
         return channel if self.broken == "same tags" else self.straight_tags + channel
 
     def user_waits(self, state: State, rank: int) -> bool:
-        """For a call too long ago, or blocking. Nobody waits for one at fault, of which the user has heard at once."""
+        """Returns whether the user waits for an old or blocking call. Failed calls end at once."""
         due = [call.number for call in state.calls[rank] if call.size != FAULT]
         last = state.entered[rank] - self.window
         return any(number <= last or (self.strict and number not in self.strict) for number in due)
 
-    def may_review(self, state: State, rank: int) -> bool:
-        """Whether the next review may end here: all ranks have begun it, and ended the one before."""
-        review = state.reviews[rank]
-        begins = self.eras[review][0] - LEAD if review < len(self.eras) else self.calls
-        return all(state.entered[other] > begins and state.reviews[other] >= review for other in RANKS)
+    def may_replan(self, state: State, rank: int) -> bool:
+        """Returns whether a replan may end here: all ranks began it and ended the one before."""
+        replan = state.replans[rank]
+        begins = self.eras[replan][0] - LEAD if replan < len(self.eras) else self.calls
+        return all(state.entered[other] > begins and state.replans[other] >= replan for other in RANKS)
 
     def holds_tag(self, state: State, rank: int, number: int) -> bool:
         call = next((call for call in state.calls[rank] if call.number == number), None)
@@ -127,7 +128,7 @@ class Protocol:
         before = call.number - self.straight_tags
         if call.era == NO_ERA:
             return all(other.number != before for other in state.calls[rank])
-        if state.reviews[rank] <= call.era:
+        if state.replans[rank] <= call.era:
             return False
         holding = {"no order": 0, "order of words": TURN | WORD | HANDOVER}.get(self.broken, -1)
         for other in state.calls[rank]:
@@ -138,21 +139,20 @@ class Protocol:
         return at_once or not self.holds_tag(state, rank, before)
 
     def moves(self, state: State) -> Iterator[tuple[str, State]]:
-        """What may happen next. What leader and reviews may do, nobody prevents, and its order does not matter: where
-        they are prompt, nothing else happens before."""
+        """Returns the possible events; a prompt leader and prompt replans come first."""
         moves = list(self.all_moves(state))
         return iter((self.prompt and [move for move in moves if move[0].startswith(PROMPT)][:1]) or moves)
 
     def all_moves(self, state: State) -> Iterator[tuple[str, State]]:
         for rank in (LEADER, SENDER, RECEIVER):
-            name, number, review = NAMES[rank], state.entered[rank], state.reviews[rank]
+            name, number, replan = NAMES[rank], state.entered[rank], state.replans[rank]
             if number < self.calls and not self.user_waits(state, rank):
                 if self.broken == "entry waits" and any(call.waits & TURN for call in state.calls[rank]):
                     raise Violation("entry waits", f"{name}, with call {number}")
                 for size in (self.sent, (FAULT if self.leader_at_fault else ONE,), self.expected)[rank]:
                     yield f"{name} enters call {number} of size {size}", self.enter(state, rank, size)
-            if self.may_review(state, rank):
-                yield f"review {review} ends at {name}", state._replace(reviews=put(state.reviews, rank, review + 1))
+            if self.may_replan(state, rank):
+                yield f"replan {replan} ends at {name}", state._replace(replans=put(state.replans, rank, replan + 1))
             for call in state.calls[rank]:
                 if call.waits & TURN and self.may_begin(state, rank, call):
                     yield f"{name} begins call {call.number}", self.begin(state, rank, call)
@@ -171,7 +171,7 @@ class Protocol:
 
     def enter(self, state: State, rank: int, size: int) -> State:
         number = state.entered[rank]
-        era = state.reviews[rank] - 1 if self.broken == "on arrival" else sum(e[0] <= number for e in self.eras) - 1
+        era = state.replans[rank] - 1 if self.broken == "on arrival" else sum(e[0] <= number for e in self.eras) - 1
         call = Call(number, size, NO_ERA if number in self.strict else era, TURN)
         held = self.holds_tag(state, rank, number - self.straight_tags)
         calls = put(state.calls, rank, (*state.calls[rank], call))
@@ -192,14 +192,14 @@ class Protocol:
         if self.capacity(call):
             if call.size == FAULT and self.broken == "silent fault":
                 return self.settle(state, SENDER, call, TURN)
-            word = DEPARTED if call.size > self.capacity(call) else says or NOTHING
+            word = OVERFLOW if call.size > self.capacity(call) else says or NOTHING
             message = Message(call.number, call.size, word)
             state = state._replace(to_leader=self.write(state.to_leader, message))
             waits = WORD
-            if word != DEPARTED:
+            if word != OVERFLOW:
                 return self.settle(state, SENDER, call, TURN, waits)
         elif call.size == FAULT and not self.reserves:
-            waits = PROBE  # of what another edge brings
+            waits = PROBE  # for a message of another edge
         place = self.tag(call)
         sent = (*state.tags[place].sent, Message(call.number, call.size, says))
         state = state._replace(tags=put(state.tags, place, state.tags[place]._replace(sent=sent)))
@@ -218,19 +218,19 @@ class Protocol:
         message = self.meet(state.to_receiver[channel], call)
         state = state._replace(to_receiver=put(state.to_receiver, channel, None))
         state = self.settle(state, LEADER, message, HANDOVER)
-        if message.says != DEPARTED or self.swallows(call):
+        if message.says != OVERFLOW or self.swallows(call):
             self.judge(call, message)
         left = self.broken == "expectation" if not self.swallows(call) else self.broken == "not swallowed"
-        if message.says == DEPARTED and not left:
+        if message.says == OVERFLOW and not left:
             state = self.receive(state, call)
         return self.settle(state, RECEIVER, call, WORD)
 
     def receive(self, state: State, call: Call) -> State:
-        """Posts a receive, or looks for what must be swallowed."""
+        """Posts a receive, or probes for a message to discard."""
         place = self.tag(call)
         for other in state.calls[RECEIVER]:
-            departed = self.capacity(call) and self.capacity(other) and other.waits & (MESSAGE | PROBE)
-            if departed and self.tag(other) == place:
+            overflow = self.capacity(call) and self.capacity(other) and other.waits & (MESSAGE | PROBE)
+            if overflow and self.tag(other) == place:
                 raise Violation("two receives", f"of calls {other.number} and {call.number}")
         if self.swallows(call) and not self.reserves:
             return self.settle(state, RECEIVER, call, MESSAGE, PROBE)
@@ -239,7 +239,7 @@ class Protocol:
         return self.settle(state, RECEIVER, call, 0, MESSAGE)
 
     def take(self, state: State, call: Call) -> State:
-        """The next message with its tag."""
+        """Takes the next message with the call's tag."""
         place = self.tag(call)
         sent, posted = state.tags[place]
         message = self.meet(sent[0], call)
@@ -250,7 +250,7 @@ class Protocol:
         return self.settle(state, RECEIVER, call, MESSAGE | PROBE)
 
     def settle(self, state: State, rank: int, which: Call | Message, done: int, begun: int = 0) -> State:
-        """A call no longer waits for the one, but for the other. It is over once it waits for nothing."""
+        """Replaces the condition `done` by `begun`; a call without conditions ends."""
         calls = list(state.calls[rank])
         for place, call in enumerate(calls):
             if call.number == which.number:
@@ -270,7 +270,7 @@ class Protocol:
         return message
 
     def judge(self, call: Call, message: Message) -> None:
-        """What the receiver is told, and what it should be."""
+        """Checks the error that the receiver reports."""
         if call.size == FAULT:
             return
         fits = message.says == call.size or (self.broken == "no comparison" and message.says > 0)
@@ -287,7 +287,7 @@ class Found(NamedTuple):
 
 
 def search(protocol: Protocol) -> Found:
-    """Goes through all states, up to the first violation, to which it tells a shortest way."""
+    """Visits all states up to the first violation, with a shortest sequence of events to it."""
     ways: dict[State, tuple[State | None, str]] = {protocol.start(): (None, "nothing has happened")}
     due = deque(ways)
     while due:
@@ -314,7 +314,7 @@ def search(protocol: Protocol) -> Found:
 def require_end(protocol: Protocol, state: State) -> None:
     if any(state.calls) or min(state.entered) < protocol.calls:
         raise Violation("deadlock", str(state))
-    if state != State(state.entered, state.reviews, *protocol.start()[2:]):
+    if state != State(state.entered, state.replans, *protocol.start()[2:]):
         raise Violation("left over", str(state))
 
 
@@ -344,14 +344,14 @@ HOLD = {
     "plan to straight": Protocol(3, ((1, 2), (2, 0)), prompt=True, **ONE_EACH),
 }
 
-THERE_AND_BACK = {  # calls that go straight, by the plan and straight again, with one tag
-    "reviewed": Protocol(3, ((1, 2), (2, 0)), prompt=True, **ONE_EACH, reserves=False),
+THERE_AND_BACK = {  # calls that are direct, planned and direct again, with one tag
+    "replanned": Protocol(3, ((1, 2), (2, 0)), prompt=True, **ONE_EACH, reserves=False),
     "strict": Protocol(3, AT_ONCE, strict=(0, 2), prompt=True, **ONE_EACH, reserves=False),
     "after one at fault": Protocol(4, AT_ONCE, strict=(1, 3), straight_tags=1, channels=3, prompt=True, **NOT_LARGE),
 }
 
 BROKEN = {
-    "one departed tag": (Protocol(2, AT_ONCE, **THREES), "mixed"),
+    "one overflow tag": (Protocol(2, AT_ONCE, **THREES), "mixed"),
     "expectation": (Protocol(2, AT_ONCE, channels=1, sent=(ONE, THREE), expected=(THREE,)), "mixed"),
     "expectation, once": (Protocol(1, AT_ONCE, sent=(ONE,), expected=(THREE,)), "deadlock"),
     "no comparison": (Protocol(1, AT_ONCE, sent=(ONE,), expected=(TWO,)), "wrong end"),
@@ -391,8 +391,8 @@ def test_broken_rules_are_found_out(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["blocking, to a plan", "eager"])
-def test_where_leader_and_reviews_are_prompt_nothing_is_hidden(name: str) -> None:
-    """All states are found in which they have nothing to do."""
+def test_where_leader_and_replans_are_prompt_nothing_is_hidden(name: str) -> None:
+    """Both searches find all states in which leader and replans have nothing to do."""
     late = HOLD[name]
     found = [search(protocol).states for protocol in (late, replace(late, prompt=True))]
     busy = {state for state in found[0] if any(event.startswith(PROMPT) for event, _ in late.moves(state))}

@@ -1,4 +1,5 @@
-"""The mutants that tools/change_mutants.py makes: what is mutated, what is left alone, and in which lines."""
+"""The mutants that tools/change_mutants.py makes: which code it mutates, which it skips, and in
+which lines."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.check_all
 
 @pytest.fixture(scope="module")
 def maker() -> ModuleType:
-    """The tool, which needs requirements-dev.txt: imported only where these tests run."""
+    """The tool, imported only where these tests run because it needs requirements-dev.txt."""
     sys.path.insert(0, str(ROOT / "tools"))
     import change_mutants
 
@@ -155,7 +156,7 @@ def test_a_mutant_that_does_not_compile_is_no_survivor(maker: ModuleType, tree: 
     import mutants
 
     class Builder:
-        """A copy of the tree whose compiler refuses everything."""
+        """A copy of the tree whose compiler rejects everything."""
 
         def __init__(self) -> None:
             self.tree = tree

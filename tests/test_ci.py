@@ -1,4 +1,4 @@
-""".ci/run with a `make` that only says what it was asked for."""
+""".ci/run with a fake `make` that prints its target."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The `vicinal` command, as a user runs it: what it prints, counts and writes.
+"""The `vicinal` command, as a user runs it: its output, counts and files.
 
-What it counts is counted here again, from the matrix alone.
+The tests compute expected counts again, from the matrix alone.
 """
 
 from __future__ import annotations
@@ -53,7 +53,10 @@ def test_version() -> None:
 
 
 def independent_counts(matrix: csr_array, ranks: int, region_of: np.ndarray) -> dict[str, tuple[int, int]]:
-    """Messages and elements between regions: straight, and one message per pair of regions, from loops."""
+    """Returns messages and elements between regions, computed by loops.
+
+    `direct` has a message per edge, `aggregate` one per pair of regions.
+    """
     starts = [matrix.shape[0] * rank // ranks for rank in range(ranks + 1)]
     owner = np.searchsorted(starts, np.arange(matrix.shape[0]), side="right") - 1
     edges, wanted, shared = set(), set(), set()
@@ -189,8 +192,8 @@ def test_spmv_runs_checks_and_counts_as_explain_does(mpi: str, matrix_file: Path
     assert rows[-1]["predicted_us"] == rows[0]["predicted_us"]
     for row, expected in zip(rows[: len(STRATEGIES)], rows_of(virtual), strict=True):
         assert row["predicted_us"] == expected["predicted_us"] > 0
-        # Where regions are of one host, as here, halving and cascade hand over through memory between them, too, and what
-        # automatic takes goes by messages inside a host.
+        # With regions of one host, as here, three strategies may differ from `explain`. Halving and
+        # cascade use shared memory between regions; automatic may use messages inside a host.
         if row["strategy"] not in ("distance-halving-pruned", "cascade", "automatic"):
             assert {key: row[key] for key in COUNTS} == {key: expected[key] for key in COUNTS}
     assert rows[0]["ratio_to_direct"] == 1
@@ -218,7 +221,8 @@ def test_spmv_measures_direct_beside_the_strategy_asked_for(mpi: str, tmp_path: 
 
 
 def test_spmv_of_ranks_without_neighbours(mpi: str, tmp_path: Path) -> None:
-    """Ranks 0 and 1 need nothing of anybody; the first is asked by one that it does not ask."""
+    """Ranks 0 and 1 need no values of other ranks; rank 0 sends to a rank from which it receives
+    nothing."""
     file, output = tmp_path / "few.mtx", tmp_path / "rows.json"
     header = "%%MatrixMarket matrix coordinate real general\n"
     file.write_text(header + "8 8 9\n" + "".join(f"{row} {row} 2.5\n" for row in range(1, 9)) + "7 1 1.5\n")

@@ -1,4 +1,5 @@
-"""What `vicinal explain` says beyond counts: predictions, the reason, and other ways to deal a matrix out."""
+"""Output of `vicinal explain` beyond counts: predictions, the reason, and other distributions of a
+matrix."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def matrix_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def explained(file: Path, folder: Path, *options: object) -> tuple[dict[str, Any], dict[str, dict[str, Any]], str]:
-    """The JSON's content, its rows by strategy, and what was printed."""
+    """Returns the JSON content, its rows by strategy, and the printed text."""
     output = folder / "rows.json"
     result = vicinal("explain", file, *options, "--json", output)
     assert result.returncode == 0, result.stderr
@@ -31,7 +32,8 @@ def explained(file: Path, folder: Path, *options: object) -> tuple[dict[str, Any
 
 
 def crossing(file: Path, owner: np.ndarray, region_of: np.ndarray) -> tuple[set[tuple[int, int]], int, int]:
-    """Edges between regions, the values that they carry, and those values once per pair of regions: by loops."""
+    """Returns the edges between regions, their number of values, and the number with one copy per
+    region, by loops."""
     edges, wanted, shared = set(), set(), set()
     entries = read_matrix(str(file)).scipy().tocoo()
     for row, column in zip(*entries.coords, strict=True):
@@ -75,7 +77,7 @@ def test_buffers_on_gpus_are_priced_by_a_profile_that_has_some(matrix_file: Path
     assert content["memory"] == "device" and "of buffers in the memory of GPUs" in " ".join(printed.split())
     content, host, _ = explained(matrix_file, tmp_path, *options, "--profile", profile)
     assert "memory" not in content
-    # By an MPI that takes addresses of GPUs, for which messages cost no more than others.
+    # With an MPI that accepts GPU addresses, at the price of other messages.
     costs["levels"] = json.loads(profile.read_text())["levels"]
     profile.write_text(json.dumps(json.loads(profile.read_text()) | {"device": costs}))
     by_way = {
@@ -86,7 +88,7 @@ def test_buffers_on_gpus_are_priced_by_a_profile_that_has_some(matrix_file: Path
         both = [by_way[way][name]["predicted_us"] for way in ("staged", "direct")]
         assert row["predicted_us"] == min(both) and both[0] == there[name]["predicted_us"]
     assert by_way["direct"]["direct"]["predicted_us"] < by_way["staged"]["direct"]["predicted_us"]
-    # The way out of one GPU and the way into another.
+    # One transfer out of a GPU and one into another.
     assert all(there[name]["predicted_us"] > host[name]["predicted_us"] + 2000 for name in host)
 
 
@@ -165,7 +167,7 @@ def test_plans_are_chosen_by_the_profile_that_prices_them(matrix_file: Path, tmp
     request = ("--ranks", 14, "--ranks-per-region", 4, "--no-verify")
     _, usual, _ = explained(matrix_file, tmp_path, *request)
     assert usual["automatic"]["nonlocal_messages"] < usual["direct"]["nonlocal_messages"]
-    # Where a handover takes longer than all messages together, nothing is worth handing over.
+    # If a handover takes longer than all messages together, no plan hands anything over.
     profile = json.loads(_core.Profile.default().to_json())
     file = tmp_path / "machine.json"
     file.write_text(json.dumps({**profile, "handover": 1.0}))

@@ -1,7 +1,7 @@
-"""How the `vicinal` command ends when it cannot do what it was asked.
+"""Errors of the `vicinal` command.
 
-In one line, with the remedy, with a status that is not zero, with nothing half-written, and with no
-rank left behind.
+An error ends it with one line, which names the remedy, and a nonzero status. It leaves no
+incomplete file and no rank behind.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def vicinal_here(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    """The same in this process, for what ends at once: it saves starting dozens."""
+    """Runs the command in this process, for requests that end at once: this saves dozens of process
+    starts."""
     monkeypatch.setenv("VICINAL_MPI", requested_mpis()[0])
     before = signal.getsignal(signal.SIGTERM)
 
@@ -124,7 +125,7 @@ def test_missing_launcher_is_refused(matrix_file: Path, tmp_path: Path) -> None:
 
 
 def test_missing_mpi4py_is_refused(matrix_file: Path, tmp_path: Path) -> None:
-    # An entry of None in sys.modules is how Python itself marks a module that is not to be had.
+    # An entry of None in sys.modules makes Python report the module as missing.
     program = "import sys; sys.modules['mpi4py'] = None; from vicinal_command.cli import main; sys.exit(main())"
     line = [sys.executable, "-c", program, "spmv", str(matrix_file), "--ranks", "2"]
     result = run_apart(line, {**os.environ, **HERE}, 60)
@@ -140,7 +141,8 @@ def test_unwritable_folder_is_refused(matrix_file: Path, tmp_path: Path) -> None
 
 
 def test_missing_temporary_folder_is_refused(matrix_file: Path) -> None:
-    """Python falls back to other folders than TMPDIR, so the fault is put where it would arise."""
+    """Python falls back to other folders than TMPDIR, so the test replaces the folder inside the
+    process."""
     program = (
         "import sys, tempfile; tempfile.tempdir = '/no/such/folder'; from vicinal_command.cli import main; "
         "sys.exit(main())"
@@ -152,7 +154,7 @@ def test_missing_temporary_folder_is_refused(matrix_file: Path) -> None:
 
 @pytest.mark.full
 def test_a_failing_rank_is_one_line(mpi: str, matrix_file: Path, tmp_path: Path) -> None:
-    """All ranks read the setting, all refuse it, one line is shown."""
+    """All ranks read the setting and refuse it; the command prints one line."""
     output = tmp_path / "rows.json"
     result = vicinal("spmv", matrix_file, "--ranks", 4, "--mpi", mpi, "--json", output,
                      env={"VICINAL_LOCAL": "telepathy"})
@@ -167,7 +169,7 @@ def test_ranks_that_cannot_load_mpi_are_one_line(mpi: str, matrix_file: Path) ->
 
 
 def processes_of(folder: Path) -> list[int]:
-    """The processes that name the folder on their command line."""
+    """Returns the processes that name the folder on their command line."""
     found = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -179,13 +181,13 @@ def processes_of(folder: Path) -> list[int]:
 
 
 def ranks_of(folder: Path) -> list[int]:
-    """Those of them that are ranks; launchers name what they are to start, too."""
+    """Returns the ranks among these processes; launchers name their program, too."""
     words = {pid: Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in processes_of(folder)}
     return [pid for pid, line in words.items() if line[1:3] == [b"-m", b"vicinal_command.ranks.spmv"]]
 
 
 def start_endless(mpi: str, matrix: Path, folder: Path) -> subprocess.Popen[str]:
-    """A run of two ranks that would take days, once its ranks are there."""
+    """Starts a run of two ranks that would take days, and returns when the ranks run."""
     environment = {**os.environ, **HERE, "TMPDIR": str(folder)}
     process = subprocess.Popen(
         [sys.executable, "-m", "vicinal_command", "spmv", matrix, "--ranks", "2", "--mpi", mpi,
@@ -200,7 +202,8 @@ def start_endless(mpi: str, matrix: Path, folder: Path) -> subprocess.Popen[str]
 
 
 def ended(process: subprocess.Popen[str], folder: Path) -> tuple[int, str]:
-    """The exit status and the one line that a run ends with; no rank and no folder of it is left."""
+    """Returns the exit status and the one line of output; checks that no rank and no folder is
+    left."""
     try:
         output, errors = process.communicate(timeout=60 * PATIENCE)
     finally:
@@ -231,7 +234,7 @@ def test_interrupting_leaves_nothing_behind(
 
 @pytest.mark.full
 def test_killing_leaves_nothing_behind(mpi: str, matrix_file: Path, tmp_path: Path) -> None:
-    """The command has no time to end its ranks; they see that it is gone, and clear up."""
+    """A killed command cannot end its ranks; they detect that it is gone, and clean up."""
     process = start_endless(mpi, matrix_file, tmp_path)
     process.kill()
     process.wait()

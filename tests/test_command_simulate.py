@@ -1,4 +1,4 @@
-"""What `vicinal simulate` says: prices, ranks whose time adds up, a chain without gaps, files that can be read."""
+"""`vicinal simulate`: prices, times of ranks that add up, a chain without gaps, readable files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def matrix_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def plans(matrix_file: Path) -> dict[str, _core.PlanSet]:
-    """Of strategies that use all kinds of operations."""
+    """Plans of strategies that use all kinds of operations."""
     problem, machine = read_input(Input(str(matrix_file), RANKS, None, 1, None)), read_machine(REGIONS, RANKS)
     return {name: plan(name, problem, machine, profile_of(None)) for name in ("direct", "aggregate", "distance-halving-pruned")}
 
@@ -92,7 +92,7 @@ def test_the_chain_has_no_gaps_and_is_told_in_few_lines(plans: dict[str, _core.P
 
 
 def test_who_waits_for_whom_in_words() -> None:
-    """Rank 0 has a value for rank 2, of another region, which does nothing but wait for it."""
+    """Rank 0 sends a value to rank 2 in another region, which only waits for it."""
     labels = np.array([0, 0, 1, 1], dtype=np.int32)
     machine = _core.Machine(labels, labels)
     patterns = _core.Patterns.from_edges([[(2, [(0, 0, 1)])], [], [], []], [[], [], [(0, 1, [(0, 0, 1)])], []], True)
@@ -105,7 +105,7 @@ def test_who_waits_for_whom_in_words() -> None:
 
 
 def simulated(file: Path, folder: Path, *options: object) -> tuple[dict[str, Any], dict[str, dict[str, Any]], str]:
-    """The JSON's content, its rows by strategy, and what was printed."""
+    """Returns the JSON content, its rows by strategy, and the printed text."""
     output = folder / "rows.json"
     result = vicinal("simulate", file, *MACHINE, *options, "--json", output)
     assert result.returncode == 0, result.stderr

@@ -1,4 +1,5 @@
-"""Planners on virtual ranks, through vicinal._core: every plan is proved, and its traffic counted anew."""
+"""Planners on virtual ranks, through vicinal._core: every plan is verified, and its traffic counted
+independently."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ KINDS = ["equal", "unequal", "round-robin"]
 
 
 def machine_of(region_of: np.ndarray, hosts: str, rng: np.random.Generator) -> _core.Machine:
-    """Regions on one host, or on several that do not care for regions."""
+    """Returns a machine whose regions are on one host, or on several hosts unrelated to the
+    regions."""
     size = len(region_of)
     host_of = np.zeros(size, np.int32) if hosts == "one" else rng.integers(0, 3, size).astype(np.int32)
     return _core.Machine(region_of, host_of)
@@ -114,7 +116,10 @@ def test_automatic_is_never_worse_in_messages_than_direct() -> None:
 
 
 def test_what_contributors_send_is_shared_out_where_little_goes_back() -> None:
-    """One side's contributors lead for themselves, the other side has a single one: the receivers share the work all the same."""
+    """Receivers share the work of a region pair even if the reverse pair has one contributor.
+
+    On one side every contributor leads for itself, on the other there is a single one.
+    """
     ranks, each = 32, 4
     edges = [(0, 16 + rank, 1) for rank in range(3)]
     edges += [(16 + rank, (rank + 5 * turn) % 16, each) for rank in range(10) for turn in range(3)]
@@ -136,7 +141,7 @@ def test_what_contributors_send_is_shared_out_where_little_goes_back() -> None:
 
 
 def test_halo_patterns_equal_patterns_made_edge_by_edge() -> None:
-    """The same plans come of patterns formed from arrays and of those spelt out."""
+    """Patterns formed from arrays and patterns given edge by edge lead to equal plans."""
     size = 5
     rng = np.random.default_rng(5)
     offsets = np.array([0, 3, 3, 10, 11, 16])
@@ -167,7 +172,7 @@ def test_halo_patterns_equal_patterns_made_edge_by_edge() -> None:
 
 
 def test_halo_patterns_of_millions_of_pairs() -> None:
-    """A million rows on 2,048 ranks: one pass, and plans whose direct traffic is the pairs."""
+    """A million rows on 2,048 ranks: one pass, and plans whose direct traffic equals the pairs."""
     size, rows = 2048, 1 << 20
     offsets = np.linspace(0, rows, size + 1).astype(np.int64)
     own = np.repeat(np.arange(size), np.diff(offsets))
@@ -280,7 +285,7 @@ def test_traffic_refuses_what_does_not_fit() -> None:
 
 
 def test_importing_needs_no_mpi() -> None:
-    """What plans without a launcher must work where there is no MPI at all."""
+    """Planning without a launcher must work without MPI."""
     import subprocess
     import sys
 

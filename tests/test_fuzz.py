@@ -1,4 +1,5 @@
-"""Some seconds of the fuzzer: one seed that stays, and one that is new each time (its total names it)."""
+"""Runs the fuzzer for some seconds, with a fixed seed and with a new one (which the total's name
+shows)."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from launching import BUILD, abi_of, run_ranks
 from preloading import needs_library, preloaded
 from test_cpp import SANITIZERS, check_cases
 
-pytestmark = [pytest.mark.full, pytest.mark.alone]  # a number of seconds is to bring as many cases as it can
+# within its seconds, the fuzzer runs as many cases as it can
+pytestmark = [pytest.mark.full, pytest.mark.alone]
 FRESH = random.SystemRandom().randrange(10**9)
 
 
@@ -30,7 +32,7 @@ def test_fuzz(mpi: str, seed: int, ranks: int, totals: dict[str, list[int]]) -> 
 def test_fuzz_of_unmodified_programs(
     mpi: str, family: str, seed: int, ranks: int, totals: Totals, tmp_path: Path,
 ) -> None:
-    """By MPI's own names, with the preload library before the program; the fixed seed has one thread."""
+    """Calls by MPI's own names, with the preload library; the fixed seed has one thread."""
     program = BUILD / "bin" / f"vicinal_fuzz_{abi_of(mpi)}"
     words = [program, "--family", family, "--seed", seed, "--seconds", 2.5, "--cases", 100]
     log = tmp_path / "log"
@@ -38,5 +40,5 @@ def test_fuzz_of_unmodified_programs(
     result = run_ranks(mpi, ranks, words, env=environment, timeout=150, check=False)
     assert result.code == 0, f"on {mpi}, {ranks} ranks:\n{result.output}"
     check_cases(result, f"fuzz of {family} on {mpi}, seed {seed}", totals)
-    if seed == 2:  # another one may be all small loops
+    if seed == 2:  # another seed may have small loops only
         assert ": plan " in log.read_text()

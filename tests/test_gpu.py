@@ -1,4 +1,4 @@
-"""What of GPUs needs more than other tests have: a vendor's compiler; arrays on a device, by the driver's double."""
+"""GPU tests that need a vendor's compiler, a GPU, or device arrays of the simulated driver."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATH = os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests" / "mpi")])
 
 
 def nvrtc_folder() -> Path:
-    """Where the compiler's library lies that can be installed as a package."""
+    """Returns the folder of NVIDIA's run-time compiler, which can be installed as a package."""
     found = importlib.util.find_spec("nvidia")
     for place in found.submodule_search_locations or [] if found else []:
         folder = Path(place) / "cuda_nvrtc" / "lib"
@@ -34,12 +34,13 @@ def test_nvidias_compiler_compiles_the_kernels() -> None:
     check_one(run_command(program, environment, 120))
 
 
-# For each of 5 widths two of words and one of pieces, and one of many; sums of 6 types, and minima and maxima of 10.
+# For each of 5 widths two of words, one of pieces and one of many; sums of 6 types; minima and
+# maxima of 10.
 KERNELS = 43
-# And one of a few, for devices whose kernels can tell that they are over.
+# And one of a few, for devices whose kernels can signal their completion.
 TELLING = {"gfx90a": 1}
 
-# What AMD's compiler has from its headers.
+# Declarations that AMD's compiler has in its headers.
 SURROUNDINGS = """
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
@@ -52,7 +53,8 @@ __device__ unsigned atomicAdd(unsigned*, unsigned);
 
 
 def test_clang_compiles_the_kernels_for_amd(tmp_path: Path) -> None:
-    """To the intermediate code of a device: without ROCm there is nothing to link it to."""
+    """Compiles to a device's intermediate code, because without ROCm there is nothing to link it
+    with."""
     clang = shutil.which("clang++")
     if clang is None:
         pytest.skip("needs clang++, of which AMD's compiler is made")
@@ -69,7 +71,7 @@ def test_clang_compiles_the_kernels_for_amd(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("architecture", ["gfx908", "gfx90a", "gfx1030"])
 def test_amds_compiler_compiles_the_kernels(architecture: str, tmp_path: Path) -> None:
-    """To code that a device loads, with the headers that hipRTC has by itself."""
+    """Compiles to code that a device loads, with hipRTC's built-in headers."""
     hipcc = shutil.which("hipcc")
     if hipcc is None:
         pytest.skip("needs AMD's compiler: apt-get install hipcc libamdhip64-dev rocm-device-libs")
@@ -95,7 +97,7 @@ def test_exchanges_of_the_gpu_of_this_machine(mpi: str, ranks: int) -> None:
 
 
 def check_one(result: Result) -> None:
-    """One case has passed; or it says why it cannot."""
+    """Checks that one case passed; skips the test with the case's reason if it was skipped."""
     skipped = re.search(r"^skipped \w+: (.*)$", result.output, re.MULTILINE)
     if skipped:
         pytest.skip(skipped[1])
@@ -114,7 +116,7 @@ def test_python_takes_arrays_on_a_device(mpi: str, ranks: int, totals: Totals) -
 @pytest.mark.parametrize("ranks", [1, 4])
 def test_python_takes_arrays_of_libraries_for_gpus(mpi: str, ranks: int, totals: Totals) -> None:
     program = [sys.executable, str(ROOT / "tests" / "mpi" / "run_gpu_cases.py")]
-    # JAX takes most of a GPU's memory for itself unless it is told that it has it to share.
+    # By default JAX preallocates most of a GPU's memory, which ranks share here.
     environment = {"PYTHONPATH": PATH, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     result = run_ranks(mpi, ranks, program, env=environment, timeout=280, check=False)
     if re.search(r"^0 passed, 0 failed, \d+ skipped$", result.output, re.MULTILINE):

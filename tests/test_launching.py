@@ -1,4 +1,4 @@
-"""What tests start ends with them, however they end, and hears a signal whoever started the tests."""
+"""Processes that tests start end with the tests, however these end, and always react to signals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MARK = "VICINAL_TEST_MARK"
 SLEEPERS = ["sh", "-c", "sleep 1000 & sleep 1000"]
 PYTEST = [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "xdist", "-p", "no:cacheprovider"]
 ALONE = {"PYTHONPATH": os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests")]), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-"""For tests within a test, which need none of the plugins that take a second to start."""
+"""For tests inside a test: without plugins, which take a second to start."""
 WAYS = [pytest.param([], id="one process"), pytest.param(["-n", "2"], id="workers")]
 
 
@@ -28,7 +28,7 @@ def mark() -> str:
 
 
 def line_of(pid: int) -> str:
-    """What was started as that process, if it is still there."""
+    """Returns the command line of a process, or nothing if it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
     except OSError:
@@ -40,7 +40,8 @@ def sleepers(mark: str) -> int:
 
 
 def test_a_run_past_its_time_is_ended_whole(mark: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("launching.PATIENCE", 0.5)  # what has been asked to end is waited for, though it does not hear
+    # The run gets time to end after SIGTERM, which it ignores.
+    monkeypatch.setattr("launching.PATIENCE", 0.5)
     with pytest.raises(AssertionError, match="ran past"):
         run_command(SLEEPERS, {**os.environ, MARK: mark}, 0.2)
     assert not processes_with(mark, MARK)
@@ -60,7 +61,7 @@ def test_interrupts_are_heard_where_the_parent_ignores_them() -> None:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_tests_that_are_ended_leave_nothing(sign: signal.Signals, way: list[str], mark: str, tmp_path: Path) -> None:
-    """A launcher hears of it even where the tests are killed, and ends its ranks."""
+    """A launcher receives a signal even if the tests are killed, and ends its ranks."""
     file = tmp_path / "test_sleep.py"
     file.write_text("import os\nfrom launching import run_command\n"
                     "def sleep():\n    run_command(['sleep', '1000'], os.environ, 900)\n"
@@ -73,7 +74,7 @@ def test_tests_that_are_ended_leave_nothing(sign: signal.Signals, way: list[str]
             start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
     try:
-        # Who has workers has each of them run a test.
+        # With workers, each of them runs a test.
         assert wait_until(lambda: sleepers(mark) == (2 if way else 1), 60), (
             f"{[line_of(pid) for pid in processes_with(mark, MARK)]} run, and the tests printed: {printed.read_text()}")
         process.send_signal(sign)
@@ -132,7 +133,7 @@ def times_of(file: Path) -> tuple[float, float]:
 
 
 def test_workers_share_the_machine_but_with_who_runs_alone(tmp_path: Path) -> None:
-    """And what they have counted is added up: a case that ran with one of them has run."""
+    """The counts of the workers are added up: a case that ran in one worker has run."""
     (tmp_path / "test_sharing.py").write_text(SHARING)
     environment = {**os.environ, **ALONE}
     line = [*PYTEST, "-n", "2", "--maxschedchunk", "1", "-o", "markers=alone", str(tmp_path / "test_sharing.py")]

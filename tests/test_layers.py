@@ -1,7 +1,7 @@
-"""The layers of docs/architecture.md and the packages of python/, held to by reading the sources.
+"""Checks the layers of docs/architecture.md and the packages of python/ by reading the sources.
 
-A layer that reaches upwards once is soon no layer; and one MPI call outside src/mpi is enough to
-break the promise that everything else runs on virtual ranks.
+A single upward include breaks a layer. A single MPI call outside src/mpi breaks the promise that
+all other code runs on virtual ranks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
 PYTHON = ROOT / "python"
 
-# Each layer, and those it may include besides itself.  The first group knows nothing of MPI.
+# Each layer, and the layers that it may include besides itself. The first group knows nothing of
+# MPI.
 CORE = {
     "base": set(),
     "memory": {"base"},
@@ -28,17 +29,21 @@ CORE = {
     "pattern": {"base", "memory", "locality"},
     "plan": {"base", "memory", "locality", "pattern"},
     "cost": {"base", "memory", "locality", "pattern", "plan"},
-    "planners": {"base", "memory", "locality", "pattern", "plan", "cost"},
+    "negotiate": {"base", "memory", "locality", "pattern", "plan", "cost"},
+    "planners": {"base", "memory", "locality", "pattern", "plan", "cost", "negotiate"},
 }
-# The MPI layer carries the planners' conversations and shares the arena: it sees what those are made
-# of, and nothing that decides what to send.
+# The MPI layer transports the planners' messages and shares the arena. It sees their data types,
+# but no code that decides what to send.
 OVER_MPI = {
     "mpi": {"base", "memory", "locality"},
-    "discovery": {"mpi"},
-    "execute": {"mpi", "discovery"},
-    "choose": {"mpi", "discovery", "execute"},
-    "collectives": {"mpi", "discovery", "execute", "choose"},
-    "interpose": {"mpi", "discovery", "execute", "choose", "collectives"},
+    "progress": {"mpi"},
+    "discovery": {"mpi", "progress"},
+    "execute": {"mpi", "progress", "discovery"},
+    "choose": {"mpi", "progress", "discovery", "execute"},
+    "calibrate": {"mpi", "progress"},
+    "collectives": {"mpi", "progress", "discovery", "execute", "choose"},
+    "api": {"mpi", "progress", "discovery", "execute", "choose", "calibrate", "collectives"},
+    "interpose": {"mpi", "progress", "discovery", "execute", "choose", "collectives", "api"},
 }
 ALLOWED = CORE | {
     layer: below if layer == "mpi" else below | set(CORE) for layer, below in OVER_MPI.items()
@@ -47,7 +52,7 @@ ALLOWED = CORE | {
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"/]+)/', re.MULTILINE)
 MPI_HEADER = re.compile(r"^\s*#\s*include\s*[<\"](mpi\.h|vicinal/vicinal\.h\w*)[>\"]", re.MULTILINE)
 COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
-# What is defined at the left margin is in the namespace itself.
+# A definition at the left margin is in the namespace itself.
 TYPE_OR_NAMESPACE = re.compile(
     r"^namespace (?P<opened>[\w:]+) *\{|^(?P<closed>\})  // namespace [\w:]+$"
     r"|^(?:enum class|enum|struct|class|union) (?:alignas\(.*?\) )?(?P<type>\w+)(?: final)?(?: : [^;{]+)? *\{",
@@ -71,7 +76,7 @@ def identify(path: Path) -> str:
 
 
 def code_of(text: str) -> str:
-    """The text without comments and strings, its line numbers kept."""
+    """Returns the text without comments and strings, with its line numbers kept."""
     return COMMENT_OR_STRING.sub(lambda match: "\n" * match.group().count("\n"), text)
 
 
@@ -95,10 +100,10 @@ def test_calls_mpi_only_in_its_layer(path: Path) -> None:
 
 
 def test_types_have_names_of_their_own() -> None:
-    """Two types of one name are two definitions of it to the linker, which keeps one of their functions.
+    """Two types of one name break the one-definition rule: the linker keeps one of their functions.
 
-    No compiler says so where no source sees both, and what a vector of the one does is then done to the
-    other.
+    Compilers report this only if one source sees both types. Otherwise a vector of one type may run
+    the functions of the other.
     """
     definitions: dict[str, list[str]] = {}
     for path in sources():
@@ -128,7 +133,7 @@ def test_documentation_names_every_layer() -> None:
 
 
 def python_modules() -> dict[str, Path]:
-    """The library's and the command's, by their names."""
+    """Returns the modules of the library and the command by name."""
     names = {path: ".".join(path.relative_to(PYTHON).with_suffix("").parts) for path in PYTHON.rglob("*.py")}
     return {name.removesuffix(".__init__"): path for path, name in sorted(names.items())}
 
@@ -138,7 +143,8 @@ OF_COMMAND = [name for name in MODULES if name.partition(".")[0] == "vicinal_com
 
 
 def imports_of(name: str) -> set[str]:
-    """The full names of all that a module imports of the tree's packages, inside functions and for types too."""
+    """Returns the full names of a module's imports from the tree's packages, also inside functions
+    and for types."""
     path = MODULES[name]
     package = name if path.stem == "__init__" else name.rpartition(".")[0]
     found: set[str] = set()
@@ -152,7 +158,7 @@ def imports_of(name: str) -> set[str]:
 
 
 def module_of(name: str) -> str:
-    """The module that has what is called so, or is it."""
+    """Returns the module that defines this name, or has it."""
     while name not in MODULES:
         name = name.rpartition(".")[0]
     return name
@@ -174,7 +180,8 @@ def test_library_does_not_know_the_command() -> None:
 
 @pytest.mark.parametrize("name", OF_COMMAND)
 def test_command_uses_what_programs_may(name: str) -> None:
-    """Besides, it plans on virtual ranks and measures machines, which programs have no use for."""
+    """Besides the public interface, the command uses virtual ranks and calibration, which programs
+    do not need."""
     public = {f"vicinal.{each}" for each in (*vicinal.__all__, "__version__", "_core")}
     public |= {f"vicinal._calibration.{each}" for each in ("Pair", "calibrator", "effort")}
     public |= {f"vicinal._scatters.{each}" for each in ("ApplicationWay", "Contestant", "Gpu", "Vectors", "count_gpus", "gpu")}
@@ -185,7 +192,7 @@ def test_command_uses_what_programs_may(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in OF_COMMAND if name.startswith("vicinal_command.ranks.")])
 def test_ranks_of_the_command_need_little_of_it(name: str) -> None:
-    """What they run is started many times, and is all that may be in the way of a measurement."""
+    """These modules are imported by many processes, and must not disturb a measurement."""
     of_command = {module_of(each) for each in imports_of(name) if each.startswith("vicinal_command.")}
     assert all(each.startswith("vicinal_command.ranks.") for each in of_command), of_command
 

@@ -1,4 +1,4 @@
-"""Reading matrices: files as people write them, and headers that promise what no machine has."""
+"""Reads matrices: files as programs write them, and headers with sizes beyond any machine."""
 
 from __future__ import annotations
 
@@ -141,7 +141,8 @@ def test_files_that_contradict_their_header_are_refused(text: str | bytes, said:
 
 
 def test_places_are_right_beyond_the_first_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of a few lines each, of which every third is empty and every value one that is looked at by itself."""
+    """Uses blocks of a few lines each, in which every third line is empty and every value needs the
+    slow path."""
     monkeypatch.setattr(matrix_market, "BLOCK_BYTES", 50)
     lines = [f"{row} {row} {row}e+100\n{chr(10) * (row % 3 == 0)}" for row in range(1, 100)]
     text = HEADER.format("real") + "99 99 99\n"
@@ -201,7 +202,7 @@ def fake_machine(folder: Path, groups: str) -> tuple[Path, Path]:
 def test_the_least_of_machine_and_groups_is_available(tmp_path: Path) -> None:
     proc, cgroups = fake_machine(tmp_path, "0::/job/step\n")
     assert available_memory(proc, cgroups) == 8000 * 1024
-    # A group without a limit, in one that has one; what the kernel can take back counts as free.
+    # A group without a limit, inside a group with one; reclaimable memory counts as free.
     write(cgroups / "job" / "step", memory__max="max\n", memory__current="5\n")
     write(
         cgroups / "job", memory__max="3000\n", memory__current="2500\n", memory__stat="anon 2000\ninactive_file 400\n"

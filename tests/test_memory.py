@@ -1,4 +1,5 @@
-"""Memory stays flat, however often buffers change: a leak of the smallest piece each call shows in 100,000 calls."""
+"""Memory use stays constant when buffers change: 100,000 calls reveal the smallest leak per
+call."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from launching import BUILD, abi_of, run_ranks
 pytestmark = pytest.mark.full
 
 CALLS = {"halo": 100_000, "nonblocking": 100_000, "init": 2_000}
-"""A persistent request is planned each time: much more work, and more memory if it is lost."""
+"""Each persistent request needs planning: far more work, and more memory if it leaks."""
 
 
 @pytest.mark.parametrize("way", CALLS)

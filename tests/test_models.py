@@ -1,6 +1,6 @@
-"""The protocols that ranks keep without a lock, searched through by a model checker: tests/models/*.pml say what they model.
+"""Model-checks the lock-free protocols between ranks; tests/models/*.pml describe their models.
 
-Each model must hold in every interleaving, and each of its mutations must be found out.
+Each model must hold in every interleaving, and each of its mutations must cause an error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.skipif(COMPILER is None, reason="needs a C compiler"),
 ]
 
-# Each way in which a protocol is kept, and what must not be left out of it.
+# Each variant of a protocol, with the mutations that must break it.
 CASES: dict[str, dict[str, list[str]]] = {
     "slots": {
         "": ["NO_ACKNOWLEDGEMENT", "NO_AWAIT", "EARLY_ANNOUNCEMENT", "EARLY_SIGNAL", "LATER_FAULT", "EARLY_RETIREMENT"],
@@ -38,7 +38,7 @@ MUTATIONS = [(model, way, mutation) for model, way in WAYS for mutation in CASES
 
 
 def errors(model: str, defines: list[str], folder: Path) -> int:
-    """How many errors a search through all that can happen finds; it stops at the first."""
+    """Returns the number of errors that an exhaustive search finds; it stops at the first."""
     options = [f"-D{name}" for name in defines if name]
     assert COMPILER is not None
     for command in (

@@ -1,4 +1,5 @@
-"""What tests/mutants says of the sources is still so: a bug whose text has moved is never put in again."""
+"""The quotations in tests/mutants match the sources: a bug whose text has moved is never
+inserted."""
 
 from __future__ import annotations
 

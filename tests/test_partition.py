@@ -1,4 +1,4 @@
-"""Rows dealt out by a file: what it means, and files that mean nothing."""
+"""Distribution of rows by a file: its effect, and invalid files."""
 
 from __future__ import annotations
 

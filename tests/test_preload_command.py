@@ -1,4 +1,5 @@
-"""`vicinal preload`, the report, and what happens where the library cannot serve a program: one line, and the program runs."""
+"""`vicinal preload`, the report, and programs that the library cannot serve: one message, and the
+program runs."""
 
 from __future__ import annotations
 
@@ -62,12 +63,13 @@ long MPI_Finalize(void) {
 
 @pytest.mark.parametrize("order", ["{tool}", "{tool}:{library}", "{library} {tool}"])
 def test_a_tool_sees_all_calls_of_the_program(mpi: str, order: str, tmp_path: Path) -> None:
-    """One that counts calls and passes them on to PMPI_, as profilers do, preloaded beside vicinal in any order."""
+    """A tool that counts calls and forwards them to PMPI_, as profilers do, preloaded with vicinal
+    in any order."""
     source, tool, report = tmp_path / "tool.c", tmp_path / "tool.so", tmp_path / "report.json"
     source.write_text(TOOL)
     compiler = re.search("CMAKE_C_COMPILER:.*=(.*)", (BUILD / "CMakeCache.txt").read_text())
     assert compiler
-    # The launcher has no MPI_, which nobody then looks for.
+    # The launcher defines no MPI_ function, which lazy binding never looks up there.
     subprocess.run([compiler[1], "-shared", "-fPIC", "-Wl,-z,lazy", str(source), "-o", str(tool)], check=True)
     line, environment = command(find_mpi(mpi), 4, [str(program("waiting", mpi)), "MPI_Barrier"])
     before = order.format(tool=tool, library=preload.library())
@@ -95,7 +97,7 @@ graph.Free()
 
 
 def test_files_are_named_from_where_the_program_began(mpi: str, tmp_path: Path) -> None:
-    """And a graph is told of by the function that the program has called."""
+    """The report also names the function by which the program created a graph."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     line = 'cd "$0" && exec "$@"'
@@ -167,7 +169,7 @@ told("ERR_COUNT", lambda: graph.Ineighbor_alltoallw([sent, [1] * 3, places, type
 
 def test_errors_name_the_function_the_argument_and_the_entry(mpi: str) -> None:
     def told(handler: str, check: bool) -> str:
-        # mpi4py calls the forms with large counts where MPI has them.
+        # mpi4py calls the large-count functions if MPI has them.
         result = run_ranks(mpi, 4, [sys.executable, "-c", REFUSED, handler], env=preloaded(), check=check)
         assert (result.code == 0) == check
         return result.output.replace("w_c: ", "w: ")
@@ -182,7 +184,7 @@ def test_errors_name_the_function_the_argument_and_the_entry(mpi: str) -> None:
 
 
 def test_edges_named_by_others_where_a_setting_cannot_be_read(tmp_path: Path) -> None:
-    """MPI finds them then, as it does without vicinal. (Open MPI alone does not get through this program.)"""
+    """MPI then finds the edges, as without vicinal. (Open MPI alone fails in this program.)"""
     if "mpich" not in requested_mpis():
         pytest.skip("MPICH is not among the MPIs")
     result = run_ranks("mpich", 4, [program("topologies", "mpich")], env=preloaded(VICINAL_IN_FLIGHT="99"))
@@ -190,7 +192,7 @@ def test_edges_named_by_others_where_a_setting_cannot_be_read(tmp_path: Path) ->
 
 
 def test_edges_named_by_others_where_ranks_have_other_profiles(tmp_path: Path) -> None:
-    """Which method finds them follows from the profile: all must go by the same one, or by none."""
+    """The discovery method follows from the profile: all ranks must use the same one, or none."""
     if "mpich" not in requested_mpis():
         pytest.skip("MPICH is not among the MPIs")
     profile = tmp_path / "profile.json"
@@ -203,7 +205,8 @@ def test_edges_named_by_others_where_ranks_have_other_profiles(tmp_path: Path) -
 
 @pytest.mark.parametrize("setting", ["VICINAL_REGIONS=blocks:2", "VICINAL_IN_FLIGHT=2"])
 def test_a_setting_of_one_rank_alone(mpi: str, setting: str) -> None:
-    """As where a launcher does not pass on the environment: it is told, and nobody waits."""
+    """A setting on one rank only, as when a launcher forwards no environment, is reported, and no
+    rank waits."""
     script = f'[ "${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}}" = 1 ] && export {setting}; exec "$0" MPI_Barrier'
     environment = preloaded()
     if "REGIONS" in setting:
@@ -214,7 +217,7 @@ def test_a_setting_of_one_rank_alone(mpi: str, setting: str) -> None:
 
 
 def test_no_build_for_the_mpi(mpi: str, tmp_path: Path) -> None:
-    """The library alone, as where it was built for another MPI."""
+    """The library without its builds for MPIs, as when it was built for another MPI."""
     alone = tmp_path / LIBRARY.name
     shutil.copy(LIBRARY, alone)
     result = run_ranks(mpi, 3, [program("waiting", mpi), "MPI_Barrier"], env={"LD_PRELOAD": str(alone), **QUIET})
@@ -225,7 +228,7 @@ def test_no_build_for_the_mpi(mpi: str, tmp_path: Path) -> None:
 
 def test_a_library_that_is_missing(mpi: str) -> None:
     result = run_ranks(mpi, 2, [program("waiting", mpi), "MPI_Barrier"], env={"LD_PRELOAD": "/no/libvicinal_mpi.so", **QUIET})
-    assert "right" in result.output.splitlines()  # the loader says so by itself
+    assert "right" in result.output.splitlines()  # the loader reports it
 
 
 @pytest.mark.parametrize(("script", "status"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137)])
@@ -252,7 +255,7 @@ def test_a_program_with_a_report_is_ended_with_the_command(tmp_path: Path) -> No
     )
     assert process.stdout and process.stdout.readline() == "started\n"
     process.terminate()
-    assert process.stdout.read() == ""  # nobody has it any more
+    assert process.stdout.read() == ""  # the program is gone
     assert process.wait() == 128 + signal.SIGTERM
 
 

@@ -1,4 +1,4 @@
-"""What `vicinal preload --report` tells of a program."""
+"""The content of the report of `vicinal preload --report`."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ pytestmark = [needs_library, pytest.mark.full]
 
 
 def test_report(mpi: str, tmp_path: Path) -> None:
-    """Numbers of calls, and of messages: of all with all, 4 ranks in 2 regions send 8 messages between them without a plan."""
+    """Numbers of calls and messages: without a plan, 4 ranks in 2 regions send 8 messages between
+    regions."""
     report = tmp_path / "report.json"
-    environment = preloaded(VICINAL_STRATEGY="aggregate", VICINAL_REPORT=str(report), VICINAL_REPORT_MPI="4")
+    environment = preloaded(VICINAL_STRATEGY="aggregate", VICINAL_REPORT=str(report))
     run_ranks(mpi, 4, [program("waiting", mpi), "MPI_Barrier"], env=environment)
     content = json.loads(report.read_text())
     [used] = [each for each in content["communicators"] if each["calls"]]
     assert (used["made_by"], used["ranks"], used["regions"]) == ("MPI_Dist_graph_create_adjacent", 4, 2)
     calls = {each["function"]: each for each in used["calls"]}
-    assert calls["MPI_Neighbor_alltoallv"]["calls"] == 9  # of 12, each fourth is MPI's
-    assert calls["MPI_Neighbor_alltoallv"]["calls_of_mpi"] == 3
-    assert calls["MPI_Neighbor_alltoallv"]["seconds_of_mpi"] > 0
+    assert calls["MPI_Neighbor_alltoallv"]["calls"] == 12
+    assert calls["MPI_Neighbor_alltoallv"]["calls_of_mpi"] == 0
     assert calls["MPI_Ineighbor_alltoallv"]["calls"] == 5
     [plan] = used["plans"]
     assert plan["kind"] == "alltoallv" and plan["planner"] == "aggregate"
@@ -39,7 +39,8 @@ def test_report(mpi: str, tmp_path: Path) -> None:
 
 
 def test_report_of_duplicates_that_are_there_later(mpi: str, tmp_path: Path) -> None:
-    """One of each communicator is served; the two others of the graph that the program duplicates thrice are not."""
+    """One duplicate per communicator is served; the other two duplicates of a graph are left to
+    MPI."""
     report = tmp_path / "report.json"
     environment = preloaded(VICINAL_STRATEGY="aggregate", VICINAL_REPORT=str(report))
     run_ranks(mpi, 4, [program("topologies", mpi)], env=environment)
@@ -79,7 +80,8 @@ ring.Free()
 
 @pytest.mark.parametrize(("regions", "is_left"), [("blocks:1", True), ("blocks:2", False)])
 def test_edges_that_cannot_be_joined_are_left_to_mpi(mpi: str, regions: str, is_left: bool, tmp_path: Path) -> None:
-    """A ring has one edge between two neighbouring regions; but of two regions each has both ends of both."""
+    """In a ring, two neighboring regions share one edge; with only two regions, both edges connect
+    them."""
     report = tmp_path / "report.json"
     environment = preloaded(VICINAL_REGIONS=regions, VICINAL_REPORT=str(report))
     run_ranks(mpi, 4, [sys.executable, "-c", RING], env=environment)
@@ -118,7 +120,8 @@ def of_gathers(content: dict) -> list[dict]:
 
 
 def test_report_of_allgathers(mpi: str, tmp_path: Path) -> None:
-    """Where a graph was made, their sizes are counted from call 8 on, and they go by the plan from the eighth of these on."""
+    """After a graph creation, sizes are counted from call 8 on, and the plan serves from the eighth
+    of these on."""
     [used] = of_gathers(gathers(mpi, tmp_path / "report", 40, "known", VICINAL_ALLGATHER="hierarchical"))
     [site] = used["calls"]
     assert site["function"].startswith("MPI_Allgather")
@@ -131,8 +134,9 @@ def test_report_of_allgathers(mpi: str, tmp_path: Path) -> None:
 
 
 def test_blocking_allgathers_go_by_what_was_measured_faster(mpi: str, tmp_path: Path) -> None:
-    """Plans and MPI's own are tried in turn, and the later calls go as the report says."""
-    # A plan is expected to pay where memory is much faster than messages are inside of a host.
+    """Trials alternate between plans and MPI's own; later calls use the one that the report
+    names."""
+    # A plan pays if memory is much faster than messages inside a host.
     content = json.loads(_core.Profile.default().to_json())
     for level in ("domain", "node"):
         content["levels"][level]["send_overhead"] *= 100
@@ -157,7 +161,8 @@ def test_blocking_allgathers_go_by_what_was_measured_faster(mpi: str, tmp_path: 
 
 
 def test_allgathers_set_up_once_they_have_taken_as_long(mpi: str, tmp_path: Path) -> None:
-    """The ranks that wait for a slow one say so, and it hears of that in call 8 or, at the latest, 16."""
+    """Ranks that wait for a slow rank signal it, which learns of it in call 8, or at the latest in
+    call 16."""
     [used] = of_gathers(gathers(mpi, tmp_path / "report", 40, "watched", VICINAL_ALLGATHER="hierarchical"))
     [site] = used["calls"]
     assert site["calls"] in (40 - 14, 40 - 22) and site["calls_of_mpi"] == 40 - site["calls"]
@@ -180,7 +185,7 @@ def test_allgathers_left_to_mpi(mpi: str, calls: int, why: str | None, more: dic
 
 
 def test_allgathers_that_do_not_pay_are_left_to_mpi(mpi: str, tmp_path: Path) -> None:
-    """Of regions with a rank each there is nothing that MPI does not know as well."""
+    """With one rank per region, a plan knows nothing that MPI does not know."""
     [used] = of_gathers(gathers(mpi, tmp_path / "report", 40, "known", VICINAL_REGIONS="blocks:1"))
     [site] = used["calls"]
     assert (site["calls_of_mpi"], site["calls"]) == (40, 0) and used["plans"] == []

@@ -1,4 +1,4 @@
-"""The Python interface on ranks: the cases under tests/mpi, on each MPI at each number of ranks."""
+"""The Python interface on ranks: the cases under tests/mpi, on each MPI and number of ranks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from launching import MANY_RANKS, RANKS, ROOT, numbers_of_ranks, pairs, requeste
 PATH = os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests" / "mpi")])
 
 
-# In `make test` on one MPI: what differs between them is in the library, whose tests run on both.
+# `make test` uses one MPI: MPIs differ in the library only, whose tests run on both.
 @pytest.mark.parametrize(("name", "ranks"), pairs(
     [(requested_mpis()[0], 3)], [requested_mpis(), [*RANKS, *MANY_RANKS]],
     lambda row: len(row) < 2 or row[1] in numbers_of_ranks(row[0])))
@@ -64,14 +64,14 @@ print("all told")
 
 @pytest.mark.full
 def test_what_comes_after_mpi_is_told_in_words(mpi: str) -> None:
-    """And not by MPI, which ends the program for it."""
+    """The library reports calls after MPI_Finalize itself, because MPI would end the program."""
     result = run_ranks(mpi, 2, [sys.executable, "-c", AFTER_MPI], env={"PYTHONPATH": PATH})
     assert result.output.count("all told") == 2, result.output
 
 
 @pytest.mark.full
 def test_a_missing_build_is_named(mpi: str) -> None:
-    """The message says which MPI it is, and how to get what fits."""
+    """The message names the MPI, and how to get a build for it."""
     code = (
         "import vicinal, vicinal._load as load; load.abi_of = lambda mpi: 'msmpi'\n"
         "from mpi4py import MPI\n"

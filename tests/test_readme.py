@@ -1,4 +1,4 @@
-"""What README.md and docs/using.md tell people to type, typed."""
+"""Runs the commands and code of README.md and docs/using.md."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ C_AFTER = """
 
 
 def code_in_readme(language: str) -> str:
-    """The one block of README in that language."""
+    """Returns the only block of README in that language."""
     [code] = re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
     assert len(code.splitlines()) <= MOST_LINES
     return str(code)

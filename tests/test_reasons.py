@@ -1,4 +1,4 @@
-"""Why a strategy is predicted to be fastest: the sentence follows from the numbers, whoever wins."""
+"""The sentence that explains why a strategy is predicted to be fastest follows from the numbers."""
 
 from __future__ import annotations
 

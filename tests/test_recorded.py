@@ -1,4 +1,5 @@
-"""Recorded patterns: their weights, folding them onto fewer ranks, and what `vicinal explain` makes of them."""
+"""Recorded patterns: their weights, their folding onto fewer ranks, and `vicinal explain` for
+them."""
 
 from __future__ import annotations
 
@@ -60,7 +61,8 @@ def test_explain_counts_what_was_recorded(tmp_path: Path) -> None:
     assert content["pattern"]["edges"] == 5 and content["exchanges"] == 1000 and content["ranks"] == 8
     rows = {row["strategy"]: row for row in content["rows"]}
     assert all(row["correct"] is True for row in rows.values())
-    # From 0 to 5, 4 to 2, 5 to 1 and 7 to 0; each edge's values are its own, and 0.8 bytes are one of them.
+    # Edges 0 to 5, 4 to 2, 5 to 1 and 7 to 0; no two edges share values; 0.8 bytes count as one
+    # value.
     assert rows["direct"]["nonlocal_messages"] == 4
     assert rows["direct"]["nonlocal_bytes"] == rows["aggregate"]["nonlocal_bytes"] == 2000 + 504 + 248 + 8
     assert rows["aggregate"]["nonlocal_messages"] < 4
@@ -82,7 +84,7 @@ def test_explain_and_simulate_forward_what_all_send_to_all(tmp_path: Path) -> No
         assert rows["tuna"][time] < rows["direct"][time]
         result = vicinal(*request, "--strategy", "tuna")
         assert result.returncode == 0, result.stderr
-    # With one edge less somebody may not be there to pass anything on.
+    # With one edge less, a rank may be missing that would have to forward data.
     file = write(tmp_path, "".join(f"{source},{to},0.0008\n" for source, to in edges[1:]))
     output = tmp_path / "fewer.json"
     result = vicinal("explain", file, "--ranks-per-region", 1, "--json", output)

@@ -1,4 +1,4 @@
-"""`vicinal reproduce`, as a user runs it, and what its parts make of a paper."""
+"""`vicinal reproduce`, as a user runs it, and the parts that evaluate a paper."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ NO_MPI = {"VICINAL_MPI": "none"}
 SMALL: dict[str, tuple[object, ...]] = {
     "collom2023": (32,), "sharifian2024": (30,), "geyko2023": (16,), "bienz2022": (8,),
 }
-"""By which fraction of each is small enough for a test."""
+"""Fractions of each paper's size that are small enough for a test."""
 
 
 def reproduced(folder: Path, paper: str, *options: object) -> tuple[dict[str, Any], dict[str, dict[str, Any]], str]:
-    """The JSON, its rows by key, and what was printed."""
+    """Returns the JSON content, its rows by key, and the printed text."""
     (fraction,) = SMALL[paper]
     result = vicinal("reproduce", paper, "--output", folder, "--fraction", fraction, "--json", folder / "rows.json", *options,
                      env=NO_MPI)
@@ -54,7 +54,7 @@ def test_files_hold_what_is_found_beside_what_is_published(tmp_path: Path, paper
     for each in PAPERS[paper].published:
         row = rows[each.key]
         assert (row["what"], row["place"], row["published_low"]) == (each.what, each.place, each.low)
-        # On a part of the paper's ranks nothing can be said of how far off it is.
+        # A run on a part of the paper's ranks has no error relative to the paper.
         assert row["off"] is None
     assert any(key.startswith("vicinal") and row["found_low"] > 1 for key, row in rows.items())
     table = points_of(tmp_path / f"{paper}.csv")
@@ -74,7 +74,7 @@ def test_levels_are_added_up_as_in_the_paper(tmp_path: Path) -> None:
     for name in ("aggregating", "deduplicating"):
         ratio = by["strong scaling", "standard"] / by["strong scaling", name]
         assert rows[f"strong-{name}"]["found_low"] == pytest.approx(ratio, abs=1e-4) and ratio >= 1
-    # On levels where it is faster, aggregation goes by the standard.
+    # On levels where it is faster, aggregation uses the standard exchange.
     points = points_of(tmp_path / "collom2023-figure-10.csv")
     of: dict[str, list[float]] = {}
     for point in points:
@@ -88,7 +88,7 @@ def test_weak_scaling_ends_where_the_memory_does_that_may_be_used(tmp_path: Path
     result = vicinal("reproduce", "collom2023", "--output", tmp_path, "--fraction", 16, "--memory", 1, "--json", tmp_path / "rows.json",
                      env=NO_MPI)
     assert result.returncode == 0, result.stderr
-    # 2,048 ranks are 128 here, of which 16,384 rows each are 2,097,152.
+    # Here 2,048 ranks become 128; at 16,384 rows each these have 2,097,152 rows.
     told = " ".join(result.stdout.split())
     assert "weak scaling ends before 64 ranks: 1,048,576 rows take 1.0 GB" in told
     rows = {row["key"]: row for row in json.loads((tmp_path / "rows.json").read_text())["rows"]}
@@ -112,13 +112,13 @@ def test_matrices_are_those_given(tmp_path: Path) -> None:
 
 def test_collectives_that_tell_the_end_are_closed_forms() -> None:
     network = _core.Profile.default().levels["network"]
-    # Of 8 ranks: 16, 8 and 4 bytes, there and back.
+    # For 8 ranks: 16, 8 and 4 bytes, in both directions.
     steps = sum(network.seconds(count) for count in (16, 8, 4))
     assert geyko2023._allreduce(network, 8) == pytest.approx(2e6 * steps)  # noqa: SLF001
 
 
 def test_algorithm_3_goes_by_the_rank_with_the_same_place() -> None:
-    # Ranks 0 and 1 ask ranks of the other node, rank 0 one of its own, too.
+    # Ranks 0 and 1 ask ranks of the other node; rank 0 also asks one of its own.
     requests = Requests("", 64, np.array([0, 0, 0, 1]), np.array([5, 33, 34, 33]), np.array([0, 4, 5, 7, 8]), np.zeros(8, np.int64))
     machine, profile = read_machine("blocks:32", 64), _core.Profile.default()
     between, inside, most = geyko2023._algorithm_3(requests, machine, profile)  # noqa: SLF001
@@ -126,7 +126,7 @@ def test_algorithm_3_goes_by_the_rank_with_the_same_place() -> None:
     def priced(*messages: tuple[int, int, int]) -> float:
         return one_each(*(np.array(column) for column in zip(*messages, strict=True)), machine, profile)
 
-    # Rank 1's counterpart in the other node is whom it asks.
+    # Rank 1 asks its own counterpart in the other node.
     assert between == priced((0, 32, 2 + 3), (1, 33, 2))
     assert inside == priced((0, 5, 5), (32, 33, 2), (32, 34, 3))
     assert most == 1

@@ -1,6 +1,6 @@
-"""The price of plans and the time that SimGrid's simulated MPI takes for them: by hand, and a part of `make simgrid`.
+"""Prices of plans compared with SimGrid's simulated MPI: by hand, and a part of `make simgrid`.
 
-What is compared, and how near the two have to be, stands in tools/confirm_prices.py.
+tools/confirm_prices.py defines the comparisons and their tolerances.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ LARGE = 65536
 
 
 def direct(hosts: list[int], edges: list[tuple[int, int, int]]) -> tuple[_core.PlanSet, _core.Machine]:
-    """Plans that send so many bytes from rank to rank, in the order of the edges."""
+    """Returns plans that send these numbers of bytes from rank to rank, in the order of the
+    edges."""
     machine = _core.Machine(np.array(hosts, np.int32), np.array(hosts, np.int32))
     out: list[list] = [[] for _ in hosts]
     into: list[list] = [[] for _ in hosts]
@@ -49,7 +50,7 @@ def both(hosts: list[int], edges: list[tuple[int, int, int]], folder: Path) -> t
 @with_simgrid
 @pytest.mark.parametrize("size", [8, OF.eager, OF.eager + 8, LARGE])
 def test_a_message_takes_what_the_profile_says(size: int, tmp_path: Path) -> None:
-    """One that is sent without asking, and one that waits for its receive, which was posted at once."""
+    """An eager message, and a rendezvous message whose receive is posted at once."""
     expected = FAR.seconds(size)
     assert both([0, 1], [(0, 1, size)], tmp_path) == pytest.approx((expected, expected), rel=1e-3)
 
@@ -64,14 +65,15 @@ def test_a_port_is_shared(tmp_path: Path) -> None:
 
 @with_simgrid
 def test_a_link_is_shared(tmp_path: Path) -> None:
-    """A rank that sends to two has twice the bytes to send."""
+    """A rank that sends to two ranks has twice the bytes to send."""
     expected = FAR.seconds(0) + 2 * LARGE * OF.seconds_per_byte
     assert both([0, 1, 2], [(0, 1, LARGE), (0, 2, LARGE)], tmp_path) == pytest.approx((expected, expected), rel=0.03)
 
 
 @with_simgrid
 def test_a_receiver_that_is_busy_holds_up_no_message_to_another(tmp_path: Path) -> None:
-    """Rank 1's port takes in three messages, a third of its rate each; rank 0's link has room for one to rank 2."""
+    """Rank 1's port shares its rate among three messages; rank 0's link has room for one to rank
+    2."""
     expected = FAR.seconds(0) + 2 * LARGE * OF.seconds_per_byte
     edges = [(0, 1, LARGE), (0, 2, LARGE), (3, 1, LARGE), (4, 1, LARGE)]
     assert both([0, 1, 2, 3, 4], edges, tmp_path) == pytest.approx((expected, expected), rel=0.06)

@@ -1,6 +1,6 @@
 """The library itself under SimGrid's simulated MPI: a part of `make smpi`.
 
-What is compared, and how near predicted and simulated times have to be, stands in tools/confirm_library.py.
+tools/confirm_library.py defines the comparisons and the tolerances of predicted times.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ with_simgrid = pytest.mark.skipif(
 
 @with_simgrid
 def test_the_library_runs_on_simulated_ranks_as_predicted(tmp_path: Path) -> None:
-    """What arrives is right, in all kinds of exchange, under all strategies and by all methods."""
+    """Received data is correct in all kinds of exchange, under all strategies and methods."""
     program = confirm_library.build(BUILD)
     done = [*confirm_library.compare(program, 64, _core.Profile.default(), tmp_path, short=True)]
     rows = [row for part in done for row in part.rows]

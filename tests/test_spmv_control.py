@@ -1,4 +1,4 @@
-"""What `vicinal spmv` makes of its times: who is fastest, what that is of MPI's own, and whether to believe it."""
+"""Findings of `vicinal spmv`: the fastest contestant, its ratio to MPI's own, and the noise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAMES = ("direct", "aggregate", "automatic", "MPI_Neighbor_alltoallv", "by hand"
 
 
 def rows_with(medians: list[float], best: list[float] | None = None, *, apart: float = 0.01) -> list[SpmvRow]:
-    """Quartiles are as far from the median as `apart` says, of the median."""
+    """Returns rows whose quartiles differ from the median by the fraction `apart`."""
     rows = []
     for name, time, least in zip(NAMES, medians, best or medians, strict=True):
         row = make_row(name, None, 8, True)
@@ -39,7 +39,7 @@ def test_the_fastest_and_mpis_share_stand_out() -> None:
 
 
 def test_a_lucky_turn_is_no_verdict() -> None:
-    """The least time of all is aggregate's, whose median is above MPI's."""
+    """The minimum of all times belongs to aggregate, whose median is above MPI's."""
     medians, best = [60, 62, 45, 40, 50, 60], [50, 19, 42, 39, 45, 50]
     said = told(rows_with(medians, best))
     assert said[0] == "fastest: MPI_Neighbor_alltoallv, 40.0 µs, 0.80 of that by hand"
@@ -59,7 +59,7 @@ def test_what_quartiles_do_not_carry_is_not_told() -> None:
 
 
 def test_what_the_control_differs_by_is_noise() -> None:
-    """However close each contestant's quartiles are."""
+    """The control's difference is noise, however close each contestant's quartiles are."""
     said = told(rows_with([30, 10, 14, 40, 10.8, 32.7], apart=0))
     assert said[0].startswith("no difference beyond the noise between aggregate and by hand;")
     assert told(rows_with([30, 10, 14, 40, 11, 32.7], apart=0))[0].startswith("fastest: aggregate")
@@ -79,7 +79,7 @@ def test_mpi_may_win_and_a_control_never_does() -> None:
 
 @pytest.mark.parametrize(("again", "best", "spread"), [(33.5, 33.5, 0.1167), (26, 30, 0.1538), (40, 30, 0.3333), (32, 90, 0.0667)])
 def test_a_control_that_is_far_off_is_a_warning(again: float, best: float, spread: float) -> None:
-    """By its median, whatever its best time."""
+    """The control's median decides, whatever its best time."""
     rows = rows_with([30, 10, 12, 40, 20, again], [30, 10, 12, 40, 20, best])
     control = compare_control(rows)
     assert control == {"strategy": "direct", "spread": spread, "noisy": spread > 0.1}

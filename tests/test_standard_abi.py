@@ -1,4 +1,5 @@
-"""vicinal for the MPI standard's own ABI, on MPICH's library of it; with whose ABI it does not go together."""
+"""vicinal for the MPI standard's ABI, with MPICH's library for it, and combinations of ABIs that do
+not fit."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def test_program(program: str, ranks: int, totals: Totals) -> None:
 @needs_library
 @pytest.mark.parametrize(("linked", "runs_on"), [("abi", "mpich"), ("mpich", "abi"), ("openmpi", "mpich")])
 def test_a_library_of_another_abi_says_so_in_one_line(linked: str, runs_on: str, tmp_path: Path) -> None:
-    """The program has the header and the library of one MPI, and vicinal for another."""
+    """The program has the header and library of one MPI, but vicinal for another."""
     if not (BUILD / "lib" / f"libvicinal-{linked}.so").exists():
         pytest.skip(f"vicinal was not built for {linked}")
     mpi = find_mpi(runs_on)
@@ -59,7 +60,7 @@ def test_a_library_of_another_abi_says_so_in_one_line(linked: str, runs_on: str,
 
 
 def mpi4py_module(file: str, vendor: str, version: tuple[int, int] | None) -> SimpleNamespace:
-    """What mpi4py says of itself; before version 4.1 nothing of the ABI."""
+    """Returns a fake mpi4py module; before version 4.1 it does not know its ABI."""
     module = SimpleNamespace(__file__=file, get_vendor=lambda: (vendor, (5, 0, 2)))
     if version is not None:
         module.Get_abi_version = lambda: version

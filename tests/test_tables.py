@@ -1,4 +1,4 @@
-"""Tables on terminals of any width and in files, and the lines that say how far the work is where there is no terminal."""
+"""Tables on terminals of any width and in files, and progress lines without a terminal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Terminal(io.StringIO):
 
 
 def plain(text: str) -> list[str]:
-    """The lines without colours."""
+    """Returns the lines without colors."""
     return [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()]
 
 
@@ -54,7 +54,7 @@ def test_a_narrow_terminal_has_fewer_columns(width: int, headings: list[str], mo
     lines = shown(Terminal(), width, monkeypatch)
     assert " ".join(lines[1].split()) == " ".join(headings)
     assert max(map(len, lines)) <= max(width, 16)
-    if width > 5:  # where words are not broken
+    if width > 5:  # at this width even single words do not fit
         assert (f"shown are {len(headings)} of 4 columns" in " ".join(lines)) == (len(headings) < 4)
 
 
@@ -66,7 +66,7 @@ def test_all_columns_are_shown_where_asked_and_in_files(monkeypatch: pytest.Monk
 
 
 def on_terminal(*words: object, columns: int) -> list[str]:
-    """What the command prints on a terminal of so many columns."""
+    """Returns the command's output on a terminal with this number of columns."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")} | HERE | {"TERM": "xterm"}
@@ -103,7 +103,7 @@ def test_strategies_are_all_listed() -> None:
 
 
 def test_lines_say_how_far_the_work_is_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also while one step takes long."""
+    """Progress lines also appear during a long step."""
     class Lines(io.StringIO):
         def write(self, text: str) -> int:
             count = super().write(text)

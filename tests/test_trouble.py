@@ -1,4 +1,4 @@
-"""What happens when a program is in trouble: killed in the middle, or waiting for ever."""
+"""Programs in trouble: killed midway, or waiting forever."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ def vicinal_names() -> set[str]:
     return {path.name for path in SHARED_MEMORY.glob("*vicinal*")} if SHARED_MEMORY.is_dir() else set()
 
 
-@pytest.mark.alone  # others have such names, too
+@pytest.mark.alone  # other processes have such names, too
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_a_killed_rank_leaves_nothing(mpi: str, ranks: int) -> None:
-    """The launcher ends the others (or this passes its time and fails), and no name is left."""
+    """The launcher ends the other ranks (or the test times out), and no name is left in shared
+    memory."""
     before = vicinal_names()
     result = run_ranks(mpi, ranks, [trouble(mpi), "killed"], timeout=60, check=False)
     assert result.code != 0, result.output
@@ -53,7 +54,8 @@ def test_a_signal_that_is_none_is_refused(mpi: str) -> None:
     assert "VICINAL_DUMP_SIGNAL is 'often'" in result.output, result.output
 
 
-@pytest.mark.parametrize("seconds", [pytest.param("1", marks=pytest.mark.alone), "0"])  # a busy machine makes waits long
+# on a busy machine waits are long
+@pytest.mark.parametrize("seconds", [pytest.param("1", marks=pytest.mark.alone), "0"])
 def test_a_long_wait_says_so_once(mpi: str, seconds: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     environment = {"VICINAL_REPORT_WAITS": seconds, "VICINAL_LOG": f"warn:{log}"}
@@ -80,7 +82,8 @@ def test_every_wait_names_whom_it_is_for(mpi: str, tmp_path: Path) -> None:
     said = tmp_path / "said"
     run_ranks(mpi, 2, [c_program(mpi, "slow"), said], env={"VICINAL_REPORT_WAITS": "0.1"}, timeout=60)
     text = said.read_text()
-    # The last rank comes only when the first has said this; later waits of a stage may be long as well.
+    # The last rank arrives only after the first has reported this; later waits of a stage may be
+    # long, too.
     for what, words in names.items():
         _, _, stage = text.partition(f"{what}:\n")
         first = next(line for line in stage.splitlines() if " waits for " in line)
@@ -103,7 +106,7 @@ def test_ranks_in_different_calls_say_in_which(mpi: str, tmp_path: Path) -> None
     ("yes", "without MPI_THREAD_MULTIPLE"), ("perhaps", "VICINAL_PROGRESS_THREAD is 'perhaps'"),
 ])
 def test_the_progress_thread_is_wished_for_in_words(mpi: str, wish: str, refusal: str) -> None:
-    """This program has MPI_Init, by which no second thread may call MPI."""
+    """The program calls MPI_Init, so a second thread may not call MPI."""
     result = run_ranks(mpi, 1, [trouble(mpi)], env={"VICINAL_PROGRESS_THREAD": wish}, timeout=60, check=False)
     assert (result.code == 0) == (refusal == ""), result.output
     assert refusal in result.output, result.output
@@ -117,7 +120,7 @@ def test_a_long_wait_that_is_no_time_is_refused(mpi: str) -> None:
 
 @pytest.mark.parametrize("thread", ["0", "1"])
 def test_a_forked_process_harms_nobody(mpi: str, thread: str) -> None:
-    """Also where another thread was at work when it was forked: that thread is not there."""
+    """A forked process lacks the other threads, even one that was active during the fork."""
     program = BUILD / "c_tests" / f"forked_{abi_of(mpi)}"
     run_ranks(mpi, 4, [program], env={"VICINAL_PROGRESS_THREAD": thread}, timeout=100)
 
@@ -127,7 +130,7 @@ def test_a_communicator_may_be_freed_with_messages_pending(mpi: str) -> None:
 
 
 def test_sessions_alone(mpi: str) -> None:
-    """With nothing of MPI_Init."""
+    """Sessions without MPI_Init."""
     run_ranks(mpi, 4, [BUILD / "c_tests" / f"sessions_{abi_of(mpi)}"], timeout=60)
 
 
@@ -175,7 +178,7 @@ vicinal.Halo(comm, (comm.rank, comm.rank + 1), [(comm.rank + 1) % comm.size])
 
 
 def test_an_exception_in_one_python_rank_ends_them_all(mpi: str, tmp_path: Path) -> None:
-    """As README and the example say: by mpi4py's own runner."""
+    """With mpi4py's own runner, as README and the example say."""
     program = tmp_path / "failing.py"
     program.write_text(FAILING)
     environment = {"PYTHONPATH": str(ROOT / "python")}
@@ -187,7 +190,7 @@ def test_an_exception_in_one_python_rank_ends_them_all(mpi: str, tmp_path: Path)
 
 
 def test_ranks_may_end_long_after_each_other(mpi: str) -> None:
-    """With more between them than MPI_Finalize waits for communicators that others still have."""
+    """The delay is longer than MPI_Finalize waits for communicators that other ranks still have."""
     program = BUILD / "c_tests" / f"ends_{abi_of(mpi)}"
     run_ranks(mpi, 2, [program, "late", 4000], timeout=60)
 

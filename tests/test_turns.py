@@ -1,4 +1,4 @@
-"""The order in which contestants have their turns."""
+"""The order in which contestants run."""
 
 from __future__ import annotations
 

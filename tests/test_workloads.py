@@ -1,4 +1,4 @@
-"""The graphs that `vicinal bench` measures on, against their definitions."""
+"""The graphs that `vicinal bench` measures on, compared with their definitions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from vicinal_command.outputs import CommandError
 
 
 def edges_of(workload: Workload) -> set[tuple[int, int]]:
-    """The edges, each of which must be there once."""
+    """Returns the edges; checks that each occurs once."""
     edges = list(zip(workload.sources.tolist(), workload.destinations.tolist(), strict=True))
     assert len(set(edges)) == len(edges) == workload.edges
     return set(edges)
@@ -82,7 +82,7 @@ def test_moore_neighbours_are_those_within_the_radius(ranks: int, radius: int, d
 
 
 def random_matrix() -> tuple[Matrix, dict[tuple[int, int], set[int]]]:
-    """A matrix, and which columns of which other rank each of 5 ranks needs."""
+    """Returns a matrix, and the columns that each of 5 ranks needs from each other rank."""
     generator = np.random.default_rng(3)
     dense = np.where(generator.random((23, 23)) < 0.1, 1.0, 0.0)
     sparse = csr_array(dense)
@@ -104,7 +104,7 @@ def test_block_rows_need_the_owners_of_their_columns() -> None:
 
 
 def asked_in(requests: Requests) -> dict[tuple[int, int], list[int]]:
-    """What each rank asks of which, in the order that is promised."""
+    """Returns the values that each rank requests from each other, in the documented order."""
     edges = list(zip(requests.sources.tolist(), requests.destinations.tolist(), strict=True))
     assert edges == sorted(edges_of(requests)) and len(requests.starts) == len(edges) + 1
     lists = np.split(requests.values, requests.starts[1:-1]) if edges else []

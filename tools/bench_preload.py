@@ -1,12 +1,16 @@
-"""What the preload library brings a program that knows nothing of it, and what it costs.
+"""Measures the gain and the cost of the preload library for unmodified programs.
 
-    python tools/bench_preload.py [--hosts 4 --ranks-per-host 8] [--pattern random,stencil,tiny,gather,calls,petsc,dolfinx,dolfinx-dealt] [--rounds 3]
+    python tools/bench_preload.py [--hosts 4 --ranks-per-host 8] [--rounds 3]
+        [--pattern random,stencil,tiny,gather,calls,petsc,dolfinx,dolfinx-dealt]
 
-Starts a program without the library, with it, and without it again (the control), as often as --rounds says, on isolated
-hosts (tools/hosts.py, root only) or with --hosts 0 on this one, and prints of each thing that is timed the least and
-the median of all batches, and the ratios of the medians of neighbouring runs. The patterns random, stencil, tiny, gather and calls are those of
-bench/preload/unmodified.c; the others are solvers (tests/integration) on Debian's packages and its Open MPI, which
-`make integration` installs.
+Runs a program without the library, with it, and without it again (the control), --rounds times. The
+ranks run on isolated hosts (tools/hosts.py, root only), or with --hosts 0 on this machine. For each
+timed operation, prints the minimum and the median of all batches, and the ratios of medians of
+neighboring runs.
+
+The patterns random, stencil, tiny, gather and calls are those of bench/preload/unmodified.c. The
+others are solvers (tests/integration) on Debian's packages and its Open MPI, which `make
+integration` installs.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "python"))
 
-from integration_runs import ENVIRONMENT, SOURCES, SYSTEM_PYTHON, petsc_folder  # noqa: E402  (beside this file)
+from integration_runs import ENVIRONMENT, SOURCES, SYSTEM_PYTHON, petsc_folder  # noqa: E402  (next to this file)
 from vicinal_command.launch import command, find_mpi  # noqa: E402
 
 BUILD = ROOT / os.environ.get("VICINAL_BUILD_DIR", "build/release")
@@ -32,7 +36,7 @@ Times = dict[str, list[float]]
 
 
 def started(line: list[str], environment: dict[str, str]) -> str | None:
-    """What it prints; None where it crashes, or hangs."""
+    """Returns the program's output, or None if it crashes or hangs."""
     try:
         answer = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=PATIENCE)
     except subprocess.TimeoutExpired:
@@ -44,7 +48,7 @@ def started(line: list[str], environment: dict[str, str]) -> str | None:
 
 
 def run(options: argparse.Namespace, pattern: str, preloaded: bool) -> Times:
-    """The seconds per call of each batch, by what was timed."""
+    """Returns the seconds per call of each batch, by operation."""
     if pattern in SOLVERS:
         mpi = find_mpi("/usr")
         if mpi.abi != "openmpi":
@@ -62,7 +66,8 @@ def run(options: argparse.Namespace, pattern: str, preloaded: bool) -> Times:
         line = [sys.executable, str(ROOT / "tools" / "hosts.py"), "run", *hosts, "--", *program]
     else:
         line, environment = command(mpi, options.ranks_per_host, program)
-    # PT-Scotch of Debian 12, by which DOLFINx divides its mesh, crashes or hangs now and then with 32 ranks.
+    # PT-Scotch of Debian 12, with which DOLFINx divides its mesh, sometimes crashes or hangs with
+    # 32 ranks.
     for left in reversed(range(ATTEMPTS if pattern == "dolfinx" else 1)):
         answer = started(line, environment)
         if answer is not None:
@@ -78,7 +83,7 @@ def run(options: argparse.Namespace, pattern: str, preloaded: bool) -> Times:
 
 
 def main() -> int:
-    """Run all of it and print a table for each pattern."""
+    """Runs all patterns and prints a table for each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, default=4)
     parser.add_argument("--ranks-per-host", type=int, default=8)

@@ -1,11 +1,12 @@
-"""How long the price of many ranks' plans takes to work out, and their simulation.
+"""Measures how long it takes to price and to simulate plans of many ranks.
 
     python tools/bench_price.py [--ranks 2048] [--messages 1000] [--ranks-per-region 32] [--bytes 8] [--rounds 3]
         [--strategy direct] [--profile FILE]
 
-Each rank takes a value from so many others, drawn at random. Prints the seconds of planning, once, and the least and the
-most of the rounds of the price and of the simulation (the price with all that happened meanwhile); and a fingerprint of
-what they found, which is the same wherever the results are the same to the last bit.
+Each rank receives one value from each of --messages random ranks. Prints the seconds of planning,
+once, and the range of the seconds over all rounds. One round computes the price, or the simulation,
+which is the price with all its events. Also prints a fingerprint of the results, which is equal if
+they are bitwise equal.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from vicinal import _core  # noqa: E402
 
 
 def wanted_of(ranks: int, messages: int) -> _core.Patterns:
-    """Each rank needs one index of each of the others that are drawn for it, a different one than everybody else."""
+    """Returns patterns in which each rank needs a separate index from each of its random ranks."""
     rng = np.random.default_rng(13)
     owners = np.concatenate([
         (rank + 1 + rng.choice(ranks - 1, messages, replace=False)) % ranks for rank in range(ranks)
@@ -41,7 +42,7 @@ def wanted_of(ranks: int, messages: int) -> _core.Patterns:
 
 
 def add_arrays(digest: Any, found: Any) -> None:
-    """Everything that a price consists of, in the order of its names."""
+    """Adds all values of a price to the digest, sorted by name."""
     for name in sorted(found):
         value = found[name]
         if isinstance(value, dict):
@@ -52,7 +53,7 @@ def add_arrays(digest: Any, found: Any) -> None:
 
 
 def timed(work: Callable[[], dict[str, Any]], rounds: int) -> tuple[list[float], str]:
-    """The seconds of each round, and the fingerprint of the last."""
+    """Returns the seconds of each round, and the fingerprint of the last."""
     times = []
     for _ in range(rounds):
         before = time.perf_counter()

@@ -1,4 +1,5 @@
-"""How long one graph of `vicinal reproduce sharifian2024` takes to plan and to price, by algorithm, in processor time.
+"""Measures the processor time to plan and price a graph of `vicinal reproduce sharifian2024`, per
+algorithm.
 
     python tools/bench_reproduce.py [--ranks 2160] [--density 0.3]
 """

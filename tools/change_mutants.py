@@ -1,13 +1,14 @@
 """The mutants that `tools/mutants.py` makes by itself, in the lines of a change.
 
-A parser (tree-sitter) names what stands where, so an operator is never the bracket of a template, and never part of a
-comment or a string. One mutant is one of
+A parser (tree-sitter) identifies the syntax, so an operator is never the bracket of a template, and
+never part of a comment or a string. A mutant changes one of
 
-    an operator      < becomes <=, == becomes !=, + becomes -, && becomes ||, `and` becomes `or`; `!` and `not` go
+    an operator      < becomes <=, == becomes !=, + becomes -, && becomes ||, `and` becomes `or`; `!` and `not` are removed
     a constant       0 becomes 1, 7 becomes 8, true becomes false
-    a statement      a call, an assignment, a throw, `return;`, `break` or `continue` goes
+    a statement      a call, an assignment, a throw, `return;`, `break` or `continue` is removed
 
-A declaration stays: what follows would not compile without it. C++ comes from src, Python from the package.
+Declarations stay, because later code would not compile without them. C++ sources are in src, Python
+sources in the package.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import tree_sitter_cpp
 import tree_sitter_python
 
 FOLDERS = {"src": {".cpp", ".hpp"}, "python": {".py"}}
-"""Where mutants are made, in files of which kinds."""
+"""The folders in which mutants are made, with the suffixes of their files."""
 OPERATORS = {
     "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+", "*": "/", "/": "*",
     "&&": "||", "||": "&&", "and": "or", "or": "and", "+=": "-=", "-=": "+=",
@@ -41,10 +42,10 @@ LEFT_ALONE = {
     "template_argument_list", "template_parameter_list", "static_assert_declaration", "array_declarator",
     "pure_virtual_clause", "bitfield_clause", "type", "decorator",
 }
-"""What is part of a type or of a declaration: another one would not compile, or would mean the same."""
+"""Parts of types and declarations: a change would not compile, or would not change the meaning."""
 TESTS_OF = {
-    "src/(base|pattern|locality|memory|plan|planners|cost)/": ["unit"],
-    "src/(mpi|execute|discovery|choose|collectives)/": ["engine @ 4"],
+    "src/(base|pattern|locality|memory|plan|negotiate|planners|cost)/": ["unit"],
+    "src/(mpi|progress|execute|discovery|choose|calibrate|collectives|api)/": ["engine @ 4"],
     "src/interpose/": [
         "preload topologies VICINAL_REGIONS=blocks:2 @ 4",
         "preload requests VICINAL_REGIONS=blocks:2 WITH_VICINAL=1 @ 4",
@@ -54,7 +55,8 @@ TESTS_OF = {
     "python/vicinal/": ["pytest test_python_mpi.py"],
     "python/": ["pytest test_command.py"],
 }
-"""Which tests must detect a bug in a file: those of the first pattern with which its path begins."""
+"""Tests that must detect a bug in a file, by the first pattern that matches the beginning of its
+path."""
 CONSTANT = re.compile(r"(\d[\d']*)([uUlLzZ]*)")
 
 
@@ -66,12 +68,12 @@ class Edit:
     end: int
     new: str
     line: int
-    """The first line of what changes, from 1."""
+    """The first line of the change, from 1."""
     what: str
     """The change in words."""
 
     def apply(self, source: bytes) -> bytes:
-        """The mutated source."""
+        """Returns the mutated source."""
         return source[: self.begin] + self.new.encode() + source[self.end :]
 
 
@@ -90,26 +92,27 @@ def replaced(node: tree_sitter.Node, new: str) -> Edit:
 
 
 def deleted(node: tree_sitter.Node, python: bool) -> Edit:
-    """Deletes a statement, and leaves one that does nothing: the body of an `if` needs one."""
+    """Replaces a statement by an empty one, because the body of an `if` needs a statement."""
     what = f"deleted: {textwrap.shorten(text(node), 60, placeholder='...')}"
     return Edit(node.start_byte, node.end_byte, "pass" if python else "{}", node.start_point.row + 1, what)
 
 
 def can_go(node: tree_sitter.Node) -> bool:
-    """Whether `node` is a statement without which the others still mean something."""
+    """Returns whether `node` is a statement that can be removed from valid code."""
     if node.type == "return_statement":
-        return not node.named_children  # a value is due otherwise
+        return not node.named_children  # with a value, the function needs it
     if node.type not in STATEMENTS:
         return False
     inner = node.named_children[0] if node.named_children else None
-    if inner is not None and inner.type == "assignment":  # of Python: that of a name declares it
+    # in Python; an assignment to a name declares it
+    if inner is not None and inner.type == "assignment":
         target = inner.child_by_field_name("left")
         return target is not None and target.type in ("attribute", "subscript")
     return inner is None or inner.type not in ("string", "ellipsis", "concatenated_string")
 
 
 def own_edits(node: tree_sitter.Node, python: bool) -> Iterator[Edit]:
-    """The mutants of `node` itself, without those of its parts."""
+    """Yields the mutants of `node` itself, without those of its children."""
     if node.type in OPERATIONS:
         for child in node.children:
             if not child.is_named and child.type in OPERATORS:
@@ -127,7 +130,8 @@ def own_edits(node: tree_sitter.Node, python: bool) -> Iterator[Edit]:
 
 
 def edits(source: bytes, suffix: str, lines: set[int] | None = None) -> list[Edit]:
-    """All mutants of a source whose change begins in one of `lines`, counted from 1; of the whole source without."""
+    """Returns all mutants of a source that begin in one of `lines`, counted from 1; None means all
+    lines."""
     python = suffix == ".py"
     found: list[Edit] = []
 
@@ -148,7 +152,10 @@ def is_source(name: str) -> bool:
 
 
 def changed_lines(root: Path, base: str) -> dict[str, set[int] | None]:
-    """The lines that the working tree has added or modified since the commit `base`, by file; None: a new file, all."""
+    """Returns the lines that the working tree adds or modifies since the commit `base`, by file.
+
+    None means that the file is new.
+    """
     def git(*words: str) -> str:
         result = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True)
         return result.stdout if result.returncode == 0 else sys.exit(f"vicinal: {result.stderr.strip()}")
@@ -168,7 +175,8 @@ def changed_lines(root: Path, base: str) -> dict[str, set[int] | None]:
 
 
 def tests_of(root: Path, file: str) -> list[str]:
-    """The tests that must detect a bug in `file`; of a module of Python those that name it, if any do."""
+    """Returns the tests that must detect a bug in `file`; for a Python module those that name it,
+    if any."""
     module = re.compile(rf"\bvicinal_command[.\w]*(\.| import [^\n]*\b){Path(file).stem}\b")
     naming = [path.name for path in sorted((root / "tests").glob("test_*.py")) if module.search(path.read_text())]
     if file.startswith("python/vicinal_command/") and naming:

@@ -1,9 +1,10 @@
-"""`make check-clang`: read all sources, those of tests too, with clang, whose warnings are errors here as GCC's are.
+"""`make check-clang`: checks all sources, tests included, with clang; warnings are errors.
 
-It checks besides what no other compiler can: that members marked as guarded by a lock (src/base/guarded.hpp) are touched
-only where that is held.  Nothing is built; how each source is compiled is read from the build folder, each source once:
-the library's by itself, which so notices a missing #include, the tests' eight at a time.  With --together the sources of
-a folder of the library are read at once, as they are built, in a quarter of the time.
+Clang also checks what other compilers cannot: members that a lock guards (src/base/guarded.hpp) are
+accessed only while it is held. Nothing is built. The build folder provides each source's compiler
+options, and each source is read once. The library's sources are read one by one, which detects a
+missing #include; the tests are read eight at a time. With --together the sources of each library
+folder are read together, as they are built, in a quarter of the time.
 
     python tools/check_clang.py [--build FOLDER] [--together]
 """
@@ -27,19 +28,22 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = ("clang++", *(f"clang++-{version}" for version in range(21, 15, -1)))
-OLDEST = 16  # whose coroutines go together with GCC's standard library
+OLDEST = 16  # the oldest whose coroutines work with GCC's standard library
 REMEDY = "install clang 16 or newer (Debian, Ubuntu: apt install clang-16)"
 CLANGS_OWN = ("-fsyntax-only", "-Wthread-safety", "-Wno-sign-conversion")  # as in CMakeLists.txt
 COMMON = ("memory", "sstream", "stdexcept", "string", "vector")
-"""Headers that nearly all sources read, by src/base/error.hpp if not themselves: read once, which takes a third of the time away.
-A source that uses one without including it is not noticed."""
+"""Headers that nearly all sources read, if only through src/base/error.hpp.
+
+Reading them once saves a third of the time. A source that uses one without including it is not
+detected.
+"""
 
 WITH_NAMESPACES = ("tests/cpp", "tests/fuzz")
 AT_ONCE = 8
 
 
 def find_clang() -> str | None:
-    """A clang that is new enough."""
+    """Returns a clang that is new enough, or None."""
     for name in NAMES:
         path = shutil.which(name)
         if path is None:
@@ -51,7 +55,7 @@ def find_clang() -> str | None:
 
 
 def arguments_of(command: str) -> tuple[str, ...]:
-    """Those of a compilation, without the compiler, what it reads and what it writes."""
+    """Returns the arguments of a compilation, without the compiler, its inputs and its outputs."""
     words = iter(shlex.split(command))
     for word in words:
         if word.endswith(("++", "cc", "clang", "cxx")) or "++-" in word or "gcc-" in word:
@@ -66,14 +70,15 @@ def arguments_of(command: str) -> tuple[str, ...]:
 
 
 class Unit(NamedTuple):
-    """What is read at once, and how."""
+    """Sources that are read together, and their arguments."""
 
     source: Path
     arguments: tuple[str, ...]
 
 
 def units(commands: Mapping[Path, tuple[str, ...]], scratch: Path, folders_together: bool) -> list[Unit]:
-    """The sources, of which tests in C++, each in a namespace of its own, are put together, and the library's if asked for."""
+    """Groups the sources: C++ tests, which have a namespace each, and on request the library's
+    folders."""
     found = []
     together: dict[tuple[int, tuple[str, ...], Path | None], list[Path]] = defaultdict(list)
     for source, arguments in commands.items():
@@ -93,7 +98,7 @@ def units(commands: Mapping[Path, tuple[str, ...]], scratch: Path, folders_toget
 
 
 class Precompiled:
-    """The common headers, for each set of options that sources in C++ are read with."""
+    """The common headers, precompiled for each set of options of C++ sources."""
 
     def __init__(self, clang: str, folder: Path) -> None:
         self._clang, self._folder = clang, folder
@@ -103,7 +108,7 @@ class Precompiled:
         self._lock = Lock()
 
     def arguments(self, words: Sequence[str]) -> list[str]:
-        """What has a compilation with these arguments use them."""
+        """Returns the arguments with which a compilation uses the precompiled headers."""
         options = tuple(word for word in words if word.startswith(("-std", "-f", "-m", "-O", "-pthread")))
         with self._lock:
             if options not in self._made:

@@ -1,12 +1,13 @@
-"""Install vicinal the ways users do, into a scratch folder, and use it from there.
+"""Installs vicinal as users do, into a scratch folder, and uses it from there.
 
-For every MPI of the build folder given: find_package from a project that enables C alone, pkg-config with
-nothing but a C compiler, each MPI's own mpicc, mpicxx and mpifort, and a wheel as `pip install .` makes it.
-Then a build with VICINAL_MPI=system for each of Debian's MPIs that is installed: its compilers, and the preload library.
+Checks every MPI of the build folder with find_package from a project that enables C alone, and with
+pkg-config and nothing but a C compiler. Also checks the MPI's own mpicc, mpicxx and mpifort, and a
+wheel as `pip install .` makes it. Then builds with VICINAL_MPI=system for each of Debian's MPIs
+that is installed, and checks its compilers and the preload library.
 
     python tools/check_install.py build/release [--short]
 
-With --short, of Debian's only Open MPI, whose header is what went wrong once.
+With --short, Debian's Open MPI only, whose header once caused an error.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ from integration_runs import NotRunError, debian_mpi  # noqa: E402
 from vicinal_command.launch import Mpi, command, find_mpi  # noqa: E402
 
 QUICKLY_BUILT = "-O0 -DNDEBUG"
-"""For a wheel of which nothing is timed."""
+"""For builds that are not timed."""
 COMPILERS = {"mpicc": "halo.c", "mpicxx": "linked.cpp", "mpifort": "linked.f90"}
-"""What each compiler of an MPI builds: an example, and programs of tests/install."""
+"""The source that each MPI compiler builds: an example, or a program of tests/install."""
 DEBIAN = ("openmpi", "mpich")
 """Debian has a command `mpicc.NAME` for each of these."""
 FOREIGN = re.compile(r"^(_?Py|_ITM_|__gmon_start__$|__cxa_|__tls_get_addr)")
-"""What no MPI defines, and whoever loads a library does."""
+"""Symbols that the process that loads a library defines, but no MPI."""
 EXAMPLES = sorted((ROOT / "examples").glob("*.c"))
 IMPORT = """
 import importlib, sys
@@ -58,7 +59,7 @@ sys.exit(main(["strategies"]))
 
 
 def run(words: Sequence[object], **options: object) -> None:
-    """Run a command; its output is shown only when it fails, and then ends the check."""
+    """Runs a command; if it fails, shows its output and ends the check."""
     line = [str(word) for word in words]
     result = subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)  # type: ignore[call-overload]
     if result.returncode != 0:
@@ -97,19 +98,23 @@ def check_pkgconfig(prefix: Path, scratch: Path, mpi: Mpi) -> None:
 
 
 def symbols(library: Path, *which: str) -> set[str]:
-    """Names in a library's dynamic table; those of a version belong to the system's libraries, and are left out."""
+    """Returns the names in a library's dynamic table, except versioned names, which belong to
+    system libraries."""
     lines = subprocess.run(["nm", "-D", *which, library], check=True, text=True, capture_output=True).stdout.splitlines()
     return {name for name in (line.split()[-1] for line in lines) if "@" not in name}
 
 
 def unresolved(library: Path, libmpi: Path) -> list[str]:
-    """What a library needs and neither its MPI nor the system defines: a program linked with it cannot be built or run."""
+    """Returns the symbols that a library needs but neither its MPI nor the system defines.
+
+    Programs linked with such a library fail to build or run.
+    """
     wanted = symbols(library, "--undefined-only") - symbols(libmpi, "--defined-only")
     return sorted(name for name in wanted if not FOREIGN.match(name))
 
 
 def check_compilers(prefix: Path, scratch: Path, mpi: Mpi, suffix: str = "") -> None:
-    """Link as somebody does who knows of no tool but the MPI's compilers."""
+    """Links programs with the MPI's compilers alone."""
     [folder] = {path.parent for path in prefix.glob("lib*/**/libvicinal-*.so")}
     built = []
     for compiler, source in COMPILERS.items():
@@ -118,7 +123,7 @@ def check_compilers(prefix: Path, scratch: Path, mpi: Mpi, suffix: str = "") -> 
             continue
         [path] = [path for path in (ROOT / "examples" / source, ROOT / "tests" / "install" / source) if path.exists()]
         program = scratch / f"{compiler}{suffix}-{mpi.abi}"
-        # Open MPI's wheel was built elsewhere, and would say so of itself.
+        # Open MPI's wheel was built elsewhere, and reports that prefix.
         run([tool, path, f"-I{prefix / 'include'}", f"-L{folder}", f"-lvicinal-{mpi.abi}", f"-Wl,-rpath,{folder}", "-lm",
              "-o", program], env={**os.environ, "OPAL_PREFIX": str(mpi.prefix)} if not suffix else None)
         run_ranks(mpi, [program])
@@ -127,7 +132,7 @@ def check_compilers(prefix: Path, scratch: Path, mpi: Mpi, suffix: str = "") -> 
 
 
 def check_debian(name: str, scratch: Path) -> None:
-    """The library and the preload library for an MPI of the system's."""
+    """Checks the library and the preload library for one of the system's MPIs."""
     try:
         mpi = debian_mpi(name)
     except NotRunError as missing:
@@ -149,7 +154,7 @@ def check_debian(name: str, scratch: Path) -> None:
     program = scratch / f"unmodified-{name}"
     log = scratch / f"log-{name}"
     run([compiler, ROOT / "tests" / "install" / "unmodified.c", "-w", "-o", program])
-    with tempfile.TemporaryDirectory() as folder:  # no path in LD_PRELOAD can have a space
+    with tempfile.TemporaryDirectory() as folder:  # LD_PRELOAD accepts no path with a space
         preload = Path(folder) / "lib"
         preload.symlink_to(build / "lib")
         run_ranks(mpi, [program], 4, LD_PRELOAD=str(preload / "libvicinal_mpi.so"), VICINAL_REGIONS="blocks:2",
@@ -160,7 +165,8 @@ def check_debian(name: str, scratch: Path) -> None:
 
 
 def check_wheel(scratch: Path, mpis: Sequence[Mpi]) -> None:
-    """For the standard's own ABI the module is there, but mpi4py's wheels have none that it could be imported beside."""
+    """Checks the wheel. No mpi4py wheel exists with which the module for the standard ABI could be
+    imported."""
     run([sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "--wheel-dir", scratch,
          f"--config-settings=cmake.define.CMAKE_CXX_FLAGS_RELEASE={QUICKLY_BUILT}", ROOT])
     [wheel] = scratch.glob("vicinal-*.whl")

@@ -1,6 +1,6 @@
-"""`make format` and `make lint`: clang-format, clang-tidy and mypy over the files git knows.
+"""`make format` and `make lint`: clang-format, clang-tidy and mypy over the files in git.
 
-Only those files: what is built, fetched or half-written beside them is nobody's style.
+Built, fetched and temporary files are left out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LONGEST = 400
 
 
 def tracked(suffixes: set[str]) -> list[Path]:
-    """The files with these suffixes that are in git, or would be by `git add .`."""
+    """Returns the files with these suffixes that are in git, or that `git add .` would add."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     paths = sorted({ROOT / name for name in names.split("\0") if name})
@@ -35,13 +35,13 @@ def clang_format(files: Sequence[Path], rewrite: bool) -> bool:
 
 
 def clang_tidy(build: Path) -> bool:
-    """Every source that the build folder compiles, once, whatever the number of ABIs."""
+    """Checks every source of the build folder once, whatever the number of ABIs."""
     database = json.loads((build / "compile_commands.json").read_text())
     known = set(tracked({".cpp"}))
     entries = {Path(entry["file"]): entry for entry in database if Path(entry["file"]) in known}
 
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
-        # Given the build folder itself, clang-tidy would read a source once for each of its entries.
+        # With the build folder itself, clang-tidy would read a source once for each of its entries.
         Path(folder, "compile_commands.json").write_text(json.dumps(list(entries.values())))
 
         def check(file: Path) -> tuple[bool, str]:
@@ -57,7 +57,8 @@ def clang_tidy(build: Path) -> bool:
 
 
 def short_enough(files: Sequence[Path]) -> bool:
-    """A file that passes 400 lines is usually two; not so the public header, most of it prose to read."""
+    """Checks the length of files; the public header may be longer, because most of it is
+    documentation."""
     sources = [file for file in files if ROOT / "include" not in file.parents]
     long = [file for file in sources if len(file.read_text().splitlines()) > LONGEST]
     for file in long:

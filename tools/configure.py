@@ -1,7 +1,7 @@
-"""Run `cmake --preset NAME` with the compilers that work and the environment's own Python.
+"""Runs `cmake --preset NAME` with working compilers and the environment's own Python.
 
-Only the first configuration of a build folder goes through here: CMake runs itself again when its
-files, the sources or the MPI prefixes change.
+Only the first configuration of a build folder runs here: CMake runs itself again when its files,
+the sources or the MPI prefixes change.
 """
 
 from __future__ import annotations

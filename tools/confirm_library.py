@@ -1,13 +1,17 @@
-"""`make smpi`: the library itself on SimGrid's simulated MPI, and its times beside those that are predicted.
+"""`make smpi`: runs the library on SimGrid's simulated MPI, and compares its times with
+predictions.
 
     python tools/confirm_library.py [--ranks N,N,...] [--short] [--profile FILE] [--all] [--build FOLDER] [--no-install]
 
-A program (tests/smpi) that uses the library as any would runs on 64 simulated ranks, or as many as are given, in regions of 16,
-a host each: persistent exchanges, calls in loops and halos under every strategy that serves them, and sparse exchanges by
-every method. All that arrives is compared with what was sent. The simulated time of each is compared with the price of
-its plans, or, of a method of sparse exchange, with the closed form by which `automatic` chooses; a table says how far
-they are apart, with what is required, and the exit status is 1 where that does not hold. SimGrid is installed with
-apt-get by root where it is missing.
+A program (tests/smpi) uses the library on 64 simulated ranks, or as many as given, in regions of
+16, each on its own host. It runs persistent exchanges, calls in loops and halos under every
+strategy that serves them, and sparse exchanges by every method. All received data is compared with
+the sent data.
+
+The simulated time of an exchange is compared with the price of its plans. For a method of sparse
+exchange, it is compared with the closed form by which `automatic` chooses. A table shows the
+deviations and their limits. The exit status is 1 if a limit is exceeded. Root installs SimGrid with
+apt-get if it is missing.
 """
 
 from __future__ import annotations
@@ -41,18 +45,19 @@ from vicinal import _core  # noqa: E402
 TARGET = "vicinal_smpi"
 RANKS = (64,)
 ALL_CASES = 64
-"""On more ranks the short selection is run: simulated ranks poll one after another."""
+"""With more ranks only the short selection runs, because simulated ranks poll one after another."""
 REGION = 16
 GRIDS = {32: (4, 4, 2), 64: (4, 4, 4), 128: (8, 4, 4), 256: (8, 8, 4)}
 PATTERNS = ("random", "3-D-halo")
 COUNTS = (1, 64)
-"""Values of eight bytes on an edge."""
+"""Eight-byte values on an edge."""
 METHODS = ("personalized", "nonblocking", "locality", "locality-personalized", "one-sided")
 UNPREDICTED = "one-sided"
-"""`automatic` does not choose it, so nothing predicts it: what it delivers is compared, and its time is shown."""
-# Of its own element, which part of an edge's is new: patterns_of.
+"""Method without a prediction, because `automatic` never chooses it. Its data is checked, and its
+time shown."""
+# Fraction of an edge's elements that is new: see patterns_of.
 NEW = {"exchange": 0.5, "loop": 1.0, "halo": 0.0}
-# Calls in loops send with each edge's values how many bytes these are.
+# Calls in loops send a byte count with each edge's values.
 LENGTHS = {"exchange": 0, "loop": 1, "halo": 0}
 ORDER = (*NEW, "sparse")
 LIMITS = {"exchange": 0.15, "loop": 0.15, "halo": 0.15, "sparse": 0.3}
@@ -64,7 +69,7 @@ CHECKED = re.compile(r"^checked (\d+)$", re.MULTILINE)
 
 
 def build(folder: Path) -> Path:
-    """The program of that build folder, up to date."""
+    """Builds the program in that build folder, and returns its path."""
     cmake = [str(Path(sys.executable).parent / "cmake")]
     for line in ([*cmake, "-DVICINAL_SMPI=ON", str(folder)],
                  [*cmake, "--build", str(folder), "--parallel", os.environ.get("JOBS", "2"), "--target", TARGET]):
@@ -79,7 +84,7 @@ def build(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Case:
-    """What the program does, and how long that is expected to take, in seconds."""
+    """One exchange of the program, and its predicted time in seconds."""
 
     ranks: int
     kind: str
@@ -106,7 +111,7 @@ def edges_of(pattern: str, ranks: int) -> Edges:
 
 @cache
 def without_copies(profile: str) -> _core.Profile:
-    """SMPI simulates messages: what the library copies between them takes no simulated time."""
+    """Returns the profile without the cost of copies, which take no simulated time in SMPI."""
     return _core.Profile.from_json(json.dumps(json.loads(profile) | {"copy_seconds_per_byte": 0}))
 
 
@@ -133,11 +138,15 @@ def sparse(machine: _core.Machine, of: smpi.Plain) -> list[Case]:
 
 
 def discovery(method: str, machine: _core.Machine, of: smpi.Plain) -> float | None:
-    """What the closed form says, less receipts: to SMPI a synchronous send is complete when its message is there."""
+    """Returns the prediction of the closed form without receipts.
+
+    In SMPI a synchronous send completes when its message arrives.
+    """
     if method == UNPREDICTED:
         return None
     seconds = _core.exchange_seconds(method, machine, False, without_copies(of.profile.to_json()))
-    # Of the pairs of regions a rank leads one at most: there are no more regions than ranks of each.
+    # A rank leads at most one pair of regions, because there are no more regions than ranks in
+    # each.
     synchronous = {"nonblocking": _core.exchange_messages, "locality": 1}
     if method not in synchronous:
         return seconds
@@ -156,14 +165,14 @@ class Timed:
 
 @dataclass(frozen=True)
 class Part:
-    """What one simulation found, in the order of its cases."""
+    """Results of one simulation, in the order of its cases."""
 
     name: str
     rows: list[Timed]
     checked: int
-    """So many values were compared."""
+    """Number of values that were compared."""
     took: float
-    """Seconds, of this machine."""
+    """Seconds of real time."""
 
 
 def simulate(program: Path, name: str, cases: Sequence[Case], machine: _core.Machine, of: smpi.Plain, folder: Path) -> Part:
@@ -175,8 +184,8 @@ def simulate(program: Path, name: str, cases: Sequence[Case], machine: _core.Mac
     (folder / "cases.txt").write_text("".join(f"{case.line()}\n" for case in cases))
     (folder / "profile.json").write_text(of.profile.to_json())
     (folder / TARGET).symlink_to(program.resolve())
-    # A rank is a thread of control in one process, to which all ranks are on one host: regions have to be named. And what a rank
-    # does costs another nothing, on however few cores of this machine.
+    # All ranks are threads of one process on one host, so regions must be given. Simulated ranks do
+    # not slow each other down, however few cores this machine has.
     environment = {
         **os.environ, "VICINAL_REGIONS": f"blocks:{REGION}", "VICINAL_SHARED_MEMORY": "0", "VICINAL_REPORT_WAITS": "0",
         "VICINAL_PROFILE": str(folder / "profile.json"), "VICINAL_CORES": "0",
@@ -194,7 +203,7 @@ def simulate(program: Path, name: str, cases: Sequence[Case], machine: _core.Mac
     return Part(name, rows, int(checked[1]), time.monotonic() - begin)
 
 
-# ---- what is required -----------------------------------------------------------------------------
+# ---- requirements ---------------------------------------------------------------------------------
 
 
 def findings(rows: Sequence[Timed]) -> list[Finding]:
@@ -221,7 +230,8 @@ def show(rows: Sequence[Timed]) -> None:
 
 
 def parts(machine: _core.Machine, of: smpi.Plain, *, short: bool) -> dict[str, list[Case]]:
-    """By name. Simulations of their own: a long one becomes slower and slower."""
+    """Returns the cases of each simulation by name. They are separate because long simulations slow
+    down."""
     patterns, counts = (PATTERNS[-1:], COUNTS[:1]) if short else (PATTERNS, COUNTS)
     found = {
         f"{kind}-{pattern}": exchanges(machine, of, kind, pattern, counts) for pattern in patterns for kind in NEW
@@ -230,9 +240,9 @@ def parts(machine: _core.Machine, of: smpi.Plain, *, short: bool) -> dict[str, l
 
 
 def compare(program: Path, ranks: int, profile: _core.Profile, work: Path, *, short: bool = False) -> Iterator[Part]:
-    """All cases on so many ranks, part by part, as they are done."""
+    """Runs all cases on this number of ranks, and yields each part when it is done."""
     of = smpi.plain(profile, flat=False)
-    # Without shared memory each rank is a host, which has a port of its own.
+    # Without shared memory each rank is a host with its own port.
     machine = machine_of("flat", ranks)
     with smpi.simulations() as pool:
         begun = [

@@ -1,12 +1,14 @@
-"""`make simgrid`: the price of plans, compared with the time that SimGrid's simulated MPI takes to carry them out.
+"""`make simgrid`: compares the price of plans with their times on SimGrid's simulated MPI.
 
     python tools/confirm_prices.py [--profile FILE] [--all] [--no-install]
 
-128 ranks in regions of 16; four patterns (random, two- and three-dimensional halos, a hub), four sizes of messages,
-every strategy; on a flat network, and with the 16 ranks of a region sharing a port. Plans are made without shared
-memory, since SMPI knows messages only, and for a profile that says what SMPI knows (tools/smpi.py). A table says how
-far the two are apart, with what is required; the exit status is 1 where something that is required does not hold.
-SimGrid is installed with apt-get by root where it is missing.
+The tool runs 128 ranks in regions of 16, with four patterns (random, two- and three-dimensional
+halos, a hub), four message sizes and every strategy. The network is flat, or the 16 ranks of a
+region share a port. Plans use no shared memory, since SMPI knows messages only, and a profile that
+SMPI can represent (tools/smpi.py).
+
+A table shows the deviations and their limits. The exit status is 1 if a limit is exceeded. Root
+installs SimGrid with apt-get if it is missing.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ REGION = 16
 SIZES = (8, 512, 8192, 65536)
 LARGE = 8192
 NETWORKS = ("flat", "ports")
-# The busiest link's or port's part of the whole time, below which nobody is in the way, and above which bytes decide.
+# Load of the busiest link or port, as a fraction of the total time. Below FREE there is no
+# contention, above FULL bytes dominate.
 FREE, FULL = 0.1, 0.5
 DIRECT, MEDIAN, SINGLE, CONTENDED, BEST = 0.02, 0.05, 0.20, 0.15, 0.05
 
@@ -45,7 +48,7 @@ Edges = set[tuple[int, int]]
 
 
 def random_edges(ranks: int = RANKS) -> Edges:
-    """Each rank sends to ten others."""
+    """Returns edges from each rank to ten others."""
     rng = np.random.default_rng(13)
     return {
         (rank, (rank + 1 + int(other)) % ranks)
@@ -54,7 +57,7 @@ def random_edges(ranks: int = RANKS) -> Edges:
 
 
 def halo_edges(shape: tuple[int, ...]) -> Edges:
-    """Neighbours in a periodic grid, those across edges and corners too."""
+    """Returns edges between neighbors in a periodic grid, also across edges and corners."""
     ranks = np.arange(np.prod(shape)).reshape(shape)
     steps = [tuple(step - 1 for step in steps) for steps in np.ndindex(*(3 for _ in shape))]
     axes = tuple(range(len(shape)))
@@ -65,7 +68,7 @@ def halo_edges(shape: tuple[int, ...]) -> Edges:
 
 
 def hub_edges() -> Edges:
-    """A ring, and rank 0, which exchanges with everybody."""
+    """Returns a ring, with edges between rank 0 and every other rank."""
     ring = {(rank, (rank + 1) % RANKS) for rank in range(RANKS)}
     return ring | {(0, rank) for rank in range(1, RANKS)} | {(rank, 0) for rank in range(1, RANKS)}
 
@@ -79,7 +82,10 @@ PATTERNS: dict[str, Callable[[], Edges]] = {
 
 
 def patterns_of(edges: Edges, count: int, new: float = 0.5, ranks: int = RANKS) -> _core.Patterns:
-    """So many items on each edge, of which that part is new, and the rest the end of what the rank's edge before carries."""
+    """Returns patterns with `count` items per edge, of which the fraction `new` is new.
+
+    The others repeat the last items of the rank's previous edge.
+    """
     out: list[list[tuple[int, list[tuple[int, int, int]]]]] = [[] for _ in range(ranks)]
     into: list[list[tuple[int, int, list[tuple[int, int, int]]]]] = [[] for _ in range(ranks)]
     for source, destination in sorted(edges):
@@ -96,7 +102,7 @@ def machine_of(network: str, ranks: int = RANKS) -> _core.Machine:
 
 @dataclass(frozen=True)
 class Compared:
-    """A program, and its time in seconds by both."""
+    """A program with its price and its simulated time in seconds."""
 
     network: str
     pattern: str
@@ -105,7 +111,8 @@ class Compared:
     price: float
     smpi: float
     load: float
-    """How long the busiest link or port needs for its bytes alone, as part of SMPI's time."""
+    """Time that the busiest link or port needs for its bytes alone, as a fraction of SMPI's
+    time."""
 
     @property
     def case(self) -> tuple[str, str, int]:
@@ -121,7 +128,8 @@ class Compared:
 
 
 def compare(network: str, pattern: str, sizes: Iterable[int], profile: _core.Profile, folder: Path) -> list[Compared]:
-    """Every strategy's plans of that pattern on that network, by both."""
+    """Returns the price and simulated time of every strategy's plans of that pattern on that
+    network."""
     of = smpi.plain(profile, flat=network == "flat")
     machine = machine_of(network)
     edges = PATTERNS[pattern]()
@@ -141,7 +149,7 @@ def compare(network: str, pattern: str, sizes: Iterable[int], profile: _core.Pro
     ]
 
 
-# ---- what is required -----------------------------------------------------------------------------
+# ---- requirements ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -164,7 +172,7 @@ HEADING = f"{'price / SMPI':36} {'programs':>8} {'median':>7} {'lowest':>7} {'hi
 
 
 def within(ratio: float, limit: float) -> bool:
-    """By that part, whichever of the two is taken for right."""
+    """Returns whether the two times differ by at most `limit`, relative to either."""
     return 1 / (1 + limit) <= ratio <= 1 + limit
 
 
@@ -174,7 +182,8 @@ def single(what: str, programs: Sequence[Compared], limit: float) -> Finding:
 
 
 def agreeing(programs: Sequence[Compared]) -> Finding:
-    """By case, how far from the best some strategy is in that of the two where it is worse."""
+    """Finds for each case the strategy that is nearest to the best, in the worse of its two
+    ratios."""
     ratios = []
     for case in dict.fromkeys(it.case for it in programs):
         rows = [it for it in programs if it.case == case]
@@ -217,7 +226,7 @@ def main(given: argparse.Namespace) -> int:
     profile = _core.Profile.read(given.profile) if given.profile else _core.Profile.default()
     parts = [(network, pattern) for network in NETWORKS for pattern in PATTERNS]
     with tempfile.TemporaryDirectory() as work, smpi.simulations() as pool:
-        # In simulations of their own: a long one becomes slower and slower.
+        # Separate simulations, because a long one slows down.
         done = pool.map(lambda part: compare(part[0], part[1], SIZES, profile, Path(work, "-".join(part))), parts)
         programs = [program for part in done for program in part]
     if given.all:

@@ -1,8 +1,9 @@
-"""Count the cost of a start and a wait, and of a call, beside the data: at the commit that `bench/base` names, and now.
+"""Counts the cost of a start and a wait, and of a call, at the commit in `bench/base`, and now.
 
-Times of ranks that share cores vary from launch to launch; these counts do not.  One rank exchanges with itself under valgrind's
-callgrind, and other data pass through the caches between two executions.  So each execution reads again all lines of 64 bytes that
-it needs, as a rank does that has been given its core back.
+The cost excludes the data. Times of ranks that share cores vary from launch to launch; these counts
+do not. One rank exchanges with itself under valgrind's callgrind. Other data passes through the
+caches between two executions, so each execution reads all its 64-byte lines again. A rank that gets
+its core back does that, too.
 
     python tools/count_path.py
 """
@@ -20,7 +21,7 @@ from ratchet import FOLDER, ROOT, build, command, commit_of, find_mpi, source_of
 
 CASES = ("start and wait", "call")
 WARM, MORE = 300, 300
-"""Executions that set up, plan and find their loop, and those that are counted."""
+"""Executions for set-up, planning and loop detection, and executions that are counted."""
 
 CACHES = ("--cache-sim=yes", "--I1=4096,1,64", "--D1=4096,1,64", "--LL=524288,8,64")
 COUNTED = {"Ir": "instructions", "ILmr": "lines of code", "DLmr": "lines of data"}

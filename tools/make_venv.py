@@ -1,8 +1,8 @@
-"""Make .venv: the environment in which vicinal is built, run and tested.
+"""Makes .venv: the environment in which vicinal is built, run and tested.
 
-Checks first what cannot be fetched (a C++ compiler, Python's headers, the venv module), so that a
-missing package is one line at the start and not a page of compiler output after ten minutes.  The
-Python packages of the tree are found through a .pth file: nothing to reinstall after an edit.
+First checks the requirements that cannot be fetched (a C++ compiler, Python's headers, the venv
+module). So a missing package causes one line at the start, not a page of compiler output after ten
+minutes. A .pth file leads to the Python packages of the tree, so edits need no reinstallation.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import find_compiler
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
-# A first line cannot name an interpreter whose path holds a space, so a shell reads this first, and starts Python
-# with it; to Python the shell's part is a text.
+# A first line cannot name an interpreter whose path has a space. So a shell reads this first, and
+# starts Python with it; for Python the shell's part is a string.
 COMMAND = """#!/bin/sh
 '''exec' "{python}" "$0" "$@"
 '''
@@ -31,7 +31,7 @@ sys.exit(main())
 
 
 def check_machine() -> None:
-    """End with one line when something is missing that only the machine's owner can install."""
+    """Ends with one line if a requirement is missing that only the machine's owner can install."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     if not Path(sysconfig.get_path("include"), "Python.h").exists():
         sys.exit(f"vicinal: Python {version} has no headers: install python3-dev (Debian, Ubuntu: "
@@ -50,7 +50,7 @@ def pip_install(requirements: str) -> None:
 
 
 def make_environment() -> None:
-    """Create the environment, or make it anew when the Python it was made from is gone."""
+    """Creates the environment, or recreates it if its Python no longer works."""
     works = PYTHON.exists() and subprocess.run([str(PYTHON), "-m", "pip", "--version"],
                                                capture_output=True).returncode == 0
     if not works:
@@ -59,7 +59,7 @@ def make_environment() -> None:
 
 
 def show_tree() -> None:
-    """Make `import vicinal` and the command `vicinal` mean this tree's."""
+    """Makes `import vicinal` and the command `vicinal` use this tree."""
     where = "import sysconfig; print(sysconfig.get_path('purelib'))"
     found = subprocess.run([str(PYTHON), "-c", where], check=True, capture_output=True, text=True)
     Path(found.stdout.strip(), "vicinal-tree.pth").write_text(f"{ROOT / 'python'}\n")

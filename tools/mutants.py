@@ -1,32 +1,34 @@
-"""`make mutants`: puts bugs into a copy of the tree, one at a time, and reports which tests detect them.
+"""`make mutants`: puts bugs into a copy of the tree, one by one and reports which tests detect them.
 
-A bug that no test detects survives, and wants a test. Not part of `make test`: each bug costs a build and its tests.
-There are two sources of bugs:
+A bug that no test detects survives, and needs a test. Not part of `make test`, since each bug costs
+a build and its tests. There are two sources of bugs:
 
     python tools/mutants.py [--list] [--sound] [--jobs N] [--thorough] [NAME ...]
     python tools/mutants.py --change [BASE] [--files FILE ...] [--most N] [--tests TEST ...] [--jobs N] [--list]
 
-The first takes them from tests/mutants/*.toml: bugs in protocols and numbers that somebody could write. Each has a name,
-a reason, a file, a text that occurs there once, what stands there instead, and the tests that must detect it.
+The first takes them from tests/mutants/*.toml: plausible bugs in protocols and numbers. Each has a
+name, a reason, a file, a text that occurs there once, its replacement, and the tests to detect it.
 
-The second makes them itself (change_mutants.py), in the lines that the working tree has added or modified since the
-commit BASE (HEAD without one). With --files it goes by these files alone, without --change by all of their lines. It
-leaves out mutants that do not compile. The tests follow from the file (TESTS_OF there) unless --tests gives them, and must pass
-without a mutant. A survivor may be harmless: a larger reserve(), another text of a message. A person decides.
+The second makes them itself (change_mutants.py), in the lines that the working tree adds or
+modifies since the commit BASE (default HEAD). With --files it uses these files only, and without
+--change all their lines. Mutants that do not compile are left out. The tests follow from the file
+(TESTS_OF there) unless --tests gives them, and must pass without a mutant. A survivor may be
+harmless: a larger reserve(), another text of a message. A person decides.
 
 Tests are written as
 
     unit FILTER              the unit tests whose names contain FILTER (all without one)
-    engine FILTER @ 2 4      the engine's, on 2 and then on 4 ranks of Open MPI (all three by default)
-    mpich FILTER @ 2         the engine's on MPICH, for what only that MPI minds
+    engine FILTER @ 2 4      the engine's, on 2 and then on 4 ranks of Open MPI (default: 2, 4 and 7)
+    mpich FILTER @ 2         the engine's on MPICH, for bugs that only this MPI reveals
     hosts FILTER @ 4         the engine's on two hosts of network namespaces, half of the ranks on each (root only)
     fuzz FAMILY @ 3          ten seconds of the fuzzer
     program NAME WORD A=B @ 4  a program of tests/c with these arguments and variables, on MPICH
-    preload NAME WORD A=B @ 4  one of tests/preload, with the preload library, on Open MPI; VICINAL_DEVICE_DRIVER=double for that of NVIDIA's
+    preload NAME WORD A=B @ 4  one of tests/preload, with the preload library, on Open MPI;
+                             VICINAL_DEVICE_DRIVER=double selects the simulated NVIDIA driver
     smpi @ 32                what `make smpi` does, on 32 ranks (needs SimGrid)
     pytest FILE WORD         tests of Python, from tests/
 
-and run in that order until one fails; a test that does not end detects a bug, too.
+and run in that order until one fails. A test that hangs detects a bug, too.
 """
 
 from __future__ import annotations
@@ -69,17 +71,19 @@ TARGETS = {
     "pytest": "vicinal_python",
 }
 SWITCHES = {"smpi": "-DVICINAL_SMPI=ON", "pytest": "-DVICINAL_PYTHON=ON"}
-"""What CMake has to be told before it knows such a target."""
+"""CMake options that enable these targets."""
 NO_TESTS = 5
-"""What pytest exits with where it finds none."""
+"""pytest's exit status if it finds no tests."""
 PATIENCE, PATIENCE_WITH_ALL = 40.0, 400.0
-"""Seconds after which a run counts as a hang, times the patience of all runs of tests (launching.py). The second number is
-for all cases of a program, and for files of Python's tests."""
+"""Seconds after which a run counts as a hang; launching.py scales them.
+
+The second number is for all cases of a program, and for files of Python tests.
+"""
 
 
 @dataclass(frozen=True)
 class Test:
-    """One program with its arguments, on so many ranks (0: without a launcher)."""
+    """One program with its arguments, on this number of ranks (0: without a launcher)."""
 
     kind: str
     argument: str
@@ -87,7 +91,7 @@ class Test:
 
     @property
     def target(self) -> str:
-        """What has to be built for it."""
+        """The CMake target to build for it."""
         return TARGETS[self.kind].format(self.argument.partition(" ")[0])
 
     def __str__(self) -> str:
@@ -96,7 +100,7 @@ class Test:
 
 
 class NoSuchTest(Exception):
-    """A mutant names tests of which there is none."""
+    """A mutant names tests that do not exist."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,7 @@ def read_tests(lines: Sequence[str]) -> tuple[Test, ...]:
 
 
 def read_mutants(names: Sequence[str]) -> list[Mutant]:
-    """All of the lists, or those whose name contains one of the given ones."""
+    """Returns all mutants of the lists, or those whose name contains one of the given names."""
     mutants = []
     for path in sorted((ROOT / "tests" / "mutants").glob("*.toml")):
         for entry in tomllib.loads(path.read_text())["mutant"]:
@@ -137,8 +141,11 @@ def read_mutants(names: Sequence[str]) -> list[Mutant]:
 
 
 def make_mutants(base: str | None, files: Sequence[str], most: int, tests: Sequence[str]) -> list[Mutant]:
-    """At most so many, spread over the change since `base` in `files` (all without any; without `base`, all their lines)."""
-    import change_mutants  # needs requirements-dev.txt, which the mutants of tests/mutants do not
+    """Makes at most `most` mutants, spread over the change since `base` in `files`.
+
+    Without files, all changed files count; without `base`, all lines of the files.
+    """
+    import change_mutants  # needs requirements-dev.txt, unlike the mutants of tests/mutants
 
     wanted = [str(Path(file).resolve().relative_to(ROOT)) for file in files]
     changed = change_mutants.changed_lines(ROOT, base) if base else dict.fromkeys(wanted)
@@ -153,20 +160,20 @@ def make_mutants(base: str | None, files: Sequence[str], most: int, tests: Seque
 
 
 def places(mutant: Mutant, tree: Path) -> int:
-    """How often the text stands in its file: once where the mutant applies."""
+    """Counts the occurrences of the mutant's text in its file; a mutant applies if there is one."""
     path = tree / mutant.file
     return path.read_text().count(mutant.old) if path.exists() else 0
 
 
 class Copy:
-    """A copy of the tree with a build folder of its own, kept from run to run."""
+    """A copy of the tree with its own build folder, kept from run to run."""
 
     def __init__(self, number: int) -> None:
         self.tree = ROOT / "build" / "mutants" / str(number)
-        self.build = self.tree / "build" / "release"  # where the original has it: a compiler cache finds it again
+        self.build = self.tree / "build" / "release"  # as in the original, for a compiler cache
 
     def refresh(self) -> None:
-        """Copy what has changed since, so that little is built again; forget what is gone."""
+        """Copies changed files only, so that little is rebuilt; deletes removed files."""
         listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
         names = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
         wanted = {name for name in names if name and (ROOT / name).is_file()}
@@ -201,7 +208,7 @@ class Copy:
         subprocess.run(words, check=True, env=environment, stdout=subprocess.DEVNULL)
 
     def make(self, test: Test) -> str:
-        """Build its program; "" or what the compiler says."""
+        """Builds the test's program; returns "" or the compiler's output."""
         if test.kind in SWITCHES:
             switch = [str(BIN / "cmake"), SWITCHES[test.kind], str(self.build)]
             subprocess.run(switch, check=True, stdout=subprocess.DEVNULL)
@@ -210,7 +217,7 @@ class Copy:
         return "" if result.returncode == 0 else result.stdout[-3000:]
 
     def run(self, test: Test) -> str:
-        """Run a test; "" where it passes, else what is wrong in a line."""
+        """Runs a test; returns "" if it passes, otherwise the error in one line."""
         program = [str(self.build / "bin" / test.target)]
         given: dict[str, str] = {}
         if test.kind in ("program", "preload"):
@@ -232,7 +239,8 @@ class Copy:
             files = [str(self.tree / "tests" / word) if word.endswith(".py") else word for word in test.argument.split()]
             words = [sys.executable, "-m", "pytest", "-x", "-c", str(self.tree / "pyproject.toml"), *files]
             given = {"VICINAL_BUILD_DIR": str(self.build), "VICINAL_TEST_MPI": MPI}
-            given["PYTHONDONTWRITEBYTECODE"] = "1"  # a cached module may be that of the mutant before
+            # A cached module may be that of the previous mutant.
+            given["PYTHONDONTWRITEBYTECODE"] = "1"
         elif test.kind == "smpi":
             words = [sys.executable, str(ROOT / "tools" / "confirm_library.py"), "--short", "--ranks", str(test.ranks),
                      "--build", str(self.build), "--no-install"]
@@ -258,7 +266,8 @@ class Copy:
 
 @dataclass
 class Verdict:
-    """What became of a mutant: caught, survived, or not tried, since it does not build or is wrong."""
+    """The result for a mutant: caught, survived, or not tried because it does not build or is
+    wrong."""
 
     mutant: Mutant
     caught: str = ""
@@ -267,7 +276,7 @@ class Verdict:
 
 
 def judge(mutant: Mutant, copy: Copy, tests: Sequence[Test]) -> Verdict:
-    """Put the bug in, build and test, and take it out again."""
+    """Inserts the bug, builds and tests, and removes it again."""
     count = places(mutant, copy.tree)
     if count != 1:
         return Verdict(mutant, error=f"its text occurs {count} times in {mutant.file}, and must occur once")
@@ -293,7 +302,7 @@ def judge(mutant: Mutant, copy: Copy, tests: Sequence[Test]) -> Verdict:
 
 
 def check_sound(copy: Copy, mutants: Sequence[Mutant]) -> int:
-    """Run the tests of the mutants on the tree as it is: they must pass, or what they notice means nothing."""
+    """Runs the tests of the mutants on the unchanged tree, where they must pass."""
     tests = sorted({test for mutant in mutants for test in mutant.tests}, key=str)
     failed = 0
     for test in {test.target: test for test in tests}.values():
@@ -328,7 +337,7 @@ def work(number: int, tasks: queue.SimpleQueue[Mutant], thorough: bool, done: li
 
 
 def try_mutants(mutants: Sequence[Mutant], jobs: int, thorough: bool) -> list[Verdict]:
-    """Judge all of them, so many at a time."""
+    """Judges all mutants, `jobs` at a time."""
     tasks: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
     for mutant in mutants:
         tasks.put(mutant)

@@ -1,9 +1,12 @@
-"""Whether the library is slower than at the commit that `bench/base` names.
+"""Checks whether the library is slower than at the commit that `bench/base` names.
 
-Both states are built alike and loaded into one process, where they take turns (`bench/ratchet`), the earlier one twice: what
-separates it from itself is noise.  On Open MPI, the wheel's and the system's, where it is installed: 4 hosts of 8 ranks, 8 of
-4 (`tools/hosts.py`; root), and 4 ranks on this machine.  Launches differ by more than turns of one do, so the medians of several
-count.  It fails where a piece of work is slower by more than 5 % and the noise.
+Both states are built alike and loaded into one process, where they alternate (`bench/ratchet`). The
+earlier state runs as two copies; the difference between them is noise. The tool uses the wheel's
+Open MPI, and the system's if it is installed. The places are 4 hosts of 8 ranks, 8 hosts of 4
+(`tools/hosts.py`; root), and 4 ranks on this machine.
+
+Launches differ by more than alternating measurements in one launch, so the medians of several
+launches count. The tool fails if an operation is slower by more than 5 % plus the noise.
 """
 
 from __future__ import annotations
@@ -33,12 +36,12 @@ BIN = Path(sys.executable).parent
 ALLOWED = 1.05
 LAUNCHES = 3
 PLACES = {"4x8": (4, 8), "8x4": (8, 4), "1x4": (1, 4)}
-"""Hosts by ranks of each; one host is this machine itself."""
+"""Numbers of hosts and of ranks per host; one host is this machine itself."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One MPI in one place, and what came of it."""
+    """One MPI in one place, with the results."""
 
     mpi: str
     place: str
@@ -57,7 +60,7 @@ def commit_of(name: str) -> str:
 
 
 def source_of(commit: str) -> Path:
-    """The files of an earlier state."""
+    """Returns the folder with the files of an earlier commit."""
     source = FOLDER / commit[:12] / "source"
     if not source.exists():
         source.mkdir(parents=True)
@@ -69,10 +72,10 @@ def source_of(commit: str) -> Path:
 
 
 def build(source: Path, folder: Path, mpi: str, targets: Sequence[str]) -> Path:
-    """Build the library of that source for the MPI; its folder."""
+    """Builds the library of that source for the MPI; returns the build folder."""
     if not (folder / "build.ninja").exists():
         compilers = find_compiler.find()
-        # The C++ interface of Open MPI 4 is in its header, and in no library that is linked.
+        # The C++ interface of Open MPI 4 is in its header, but in no linked library.
         flags = "-DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX " + os.environ.get("CXXFLAGS", "")
         line = [BIN / "cmake", "-S", source, "-B", folder, "-G", "Ninja", "--log-level=WARNING", "-DCMAKE_BUILD_TYPE=Release",
                 f"-DCMAKE_MAKE_PROGRAM={BIN / 'ninja'}", "-DVICINAL_PYTHON=OFF", f"-DVICINAL_MPI={mpi}"]
@@ -87,7 +90,7 @@ def build(source: Path, folder: Path, mpi: str, targets: Sequence[str]) -> Path:
 
 
 def run_work(mpi: str, place: str, program: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    """What the program says of each piece of work, as it comes."""
+    """Yields the program's result for each operation as it arrives."""
     hosts, ranks = PLACES[place]
     environment = {**os.environ, "VICINAL_MPI": mpi}
     if hosts == 1:
@@ -107,7 +110,7 @@ def run_work(mpi: str, place: str, program: Sequence[str]) -> Iterator[Mapping[s
 
 
 def in_the_middle(launches: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Of one piece of work the medians over the launches, and between which ratios they lay."""
+    """Returns the medians of one operation over the launches, and the range of its ratios."""
     ratios = [row["ratio"] for row in launches]
     whole: dict[str, Any] = {"work": launches[0]["work"], "least": min(ratios), "most": max(ratios)}
     for key, value in launches[0].items():
@@ -131,7 +134,11 @@ def time_of(row: Mapping[str, Any], contestant: str) -> str:
 
 
 def table(runs: Sequence[Run]) -> Iterator[str]:
-    """Markdown: for each run the earlier state's, this one's and MPI's own median in µs, the ratio of the two and the noise."""
+    """Yields a Markdown table per run.
+
+    Its columns have the medians in µs of MPI, the earlier state and this one, their ratio, and the
+    noise.
+    """
     for run in runs:
         yield f"### {run.mpi}, {run.place.replace('x', ' × ')}\n"
         yield "| work | MPI's own | earlier | now | ratio | of launches | control | others |"

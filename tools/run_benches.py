@@ -1,9 +1,9 @@
-"""Run the benchmarks of bench/, each on the ranks it asks for.
+"""Runs the benchmarks of bench/, each on the number of ranks that it names.
 
-A benchmark names its ranks in a comment of its own (`// ranks: 4`), because a figure means nothing
-at another size than the one it was written for; further runs may be asked for (`// also on ranks: 8`,
-`// also with: NAME=VALUE` in the environment).  It prints its figures itself, and with --json DIR
-each run also writes them to a file there.  Those on several hosts are run by tools/hosts.py.
+A benchmark names its ranks in a comment (`// ranks: 4`), because its figures mean nothing at
+another size. It may request further runs (`// also on ranks: 8`, `// also with: NAME=VALUE` in the
+environment). It prints its figures itself, and with --json DIR each run also writes them to a file
+there. tools/hosts.py runs the benchmarks for several hosts.
 
     python tools/run_benches.py [--json DIR] [NAME ...]
 """
@@ -26,7 +26,7 @@ from vicinal_command.launch import LauncherError, command, find_mpi  # noqa: E40
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a benchmark: its ranks, and what it adds to the environment."""
+    """One run of a benchmark: its ranks, and an additional environment variable."""
 
     ranks: int
     setting: str = ""
@@ -61,7 +61,8 @@ def main(names: list[str], json: Path | None) -> int:
                 file = "-".join([name, str(run.ranks), *filter(None, [run.setting.partition("=")[0]])])
                 program += ["--json", str(json.absolute() / f"{file.lower()}.json")]
             line, environment = command(mpi, run.ranks, program)
-            # Without a network of its kind, this component is not chosen, and complains of it for each window.
+            # Without such a network this component is not selected, but it prints a warning per
+            # window.
             environment.setdefault("OMPI_MCA_osc", "^ucx")
             if run.setting:
                 key, _, value = run.setting.partition("=")

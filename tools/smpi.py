@@ -1,7 +1,8 @@
-"""Plans carried out by SimGrid's simulated MPI (SMPI) on a platform that is made of a machine's profile.
+"""Executes plans in SimGrid's simulated MPI (SMPI), on a platform derived from a machine's profile.
 
-What SMPI knows of a network is less than what a profile says: one overhead for all messages, one latency for each way
-and one rate for each link. `plain` makes a profile that says no more than that, by which both engines go then.
+SMPI's network model is simpler than a profile: one overhead for all messages, one latency per route
+and one rate per link. `plain` reduces a profile to that model, and both engines use the reduced
+profile.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ RESULT = re.compile(r"^program (\d+) (\S+)$", re.MULTILINE)
 ELEMENT_BYTES = 8
 PATIENCE = 600
 JOBS = 2
-"""So many simulations at a time. Each is of one thread."""
-# In the platform, so that a flop is a nanosecond, as the interpreter has it.
+"""Number of concurrent simulations, each with one thread."""
+# At this speed, set in the platform, a flop takes a nanosecond, as the interpreter expects.
 HOST_SPEED = "1Gf"
 KINDS = {"send": "s", "receive": "r", "copy": "c", "reduce": "c"}
 
 
 class SmpiError(RuntimeError):
-    """SimGrid is missing, or said what the message says."""
+    """SimGrid is missing or reported an error, which the message states."""
 
 
 def installed() -> bool:
@@ -49,23 +50,26 @@ def installed() -> bool:
 
 @dataclass(frozen=True)
 class Plain:
-    """A profile of which SMPI knows all, in seconds and bytes."""
+    """A profile that SMPI represents exactly, in seconds and bytes."""
 
     profile: Profile
     near: float
-    """The latency between ranks of a region ..."""
+    """The latency between ranks of a region."""
     far: float
-    """... and of others."""
+    """The latency between ranks of different regions."""
     seconds_per_byte: float
     port_seconds_per_byte: float
     send_overhead: float
     receive_overhead: float
     eager: int
-    """Messages of at most so many bytes are sent without asking."""
+    """Size in bytes up to which messages are eager."""
 
 
 def plain(profile: Profile, *, flat: bool) -> Plain:
-    """The network's overheads, first latency and last rate, at all levels; of a flat network the latency too."""
+    """Applies the network's overheads, first latency and last rate to all levels.
+
+    A level other than the network keeps the node's latency, unless the network is flat.
+    """
     from vicinal._core import Profile
 
     facts: dict[str, Any] = json.loads(profile.to_json())
@@ -82,7 +86,7 @@ def plain(profile: Profile, *, flat: bool) -> Plain:
             "protocols": [{"up_to": eager, **alike, "rendezvous": False}, {**alike, "rendezvous": True}],
         }
     facts |= {"name": f"{facts['name']}, as SMPI knows it", "search": 0, "cores": 0}
-    facts.pop("gap", None)  # SMPI shares a link where LogGP has messages wait
+    facts.pop("gap", None)  # SMPI shares a link where LogGP delays messages
     return Plain(
         Profile.from_json(json.dumps(facts)), near, far, rate, facts["port_seconds_per_byte"],
         network["send_overhead"], network["receive_overhead"], eager,
@@ -90,9 +94,10 @@ def plain(profile: Profile, *, flat: bool) -> Plain:
 
 
 def platform(machine: Machine, of: Plain) -> str:
-    """The SimGrid platform: each rank a host with a link of its own, each of our hosts two ports that its ranks share.
+    """Returns the SimGrid platform: a host and a link per rank, and two ports per real host, which
+    its ranks share.
 
-    Latencies are those of links that nobody has to share, less what the envelope's bytes take.
+    Latencies belong to links without contention, less the time of the envelope's bytes.
     """
     hosts, regions = machine.host_of.tolist(), machine.region_of.tolist()
     ranks = range(machine.size)
@@ -104,7 +109,7 @@ def platform(machine: Machine, of: Plain) -> str:
     lines += [f'<link id="link{rank}" bandwidth="{rate!r}Bps" latency="0s"/>' for rank in ranks]
     for host in range(machine.hosts):
         lines += [f'<link id="{way}{host}" bandwidth="{port!r}Bps" latency="0s"/>' for way in ("out", "in")]
-    # One of each rank: what goes over a common one would be worked out together.
+    # One link of each kind per rank: SMPI would solve the flows over a common link together.
     wide = f'bandwidth="{1000 * rate!r}Bps" sharing_policy="FATPIPE"'
     lines += [
         f'<link id="{way}{rank}" {wide} latency="{latency - spent!r}s"/>'
@@ -122,19 +127,21 @@ def platform(machine: Machine, of: Plain) -> str:
 
 
 def flags(of: Plain, others: Mapping[str, object] | None = None) -> list[str]:
-    """SMPI's settings: what it knows of the profile, and nothing of what it takes for granted else; then those given."""
+    """Returns SMPI's settings: the profile's parameters, no costs beyond these, and then
+    `others`."""
     settings: dict[str, object] = {
         "smpi/os": f"0:{of.send_overhead!r}:0",
         "smpi/ois": f"0:{of.send_overhead!r}:0",
-        # SMPI would charge it while requests are looked at, and for eager messages only: the interpreter spends it.
+        # SMPI would charge it in request calls, and for eager messages only; so the interpreter
+        # spends it.
         "smpi/or": "0:0:0",
         "smpi/async-small-thresh": of.eager + 1,
         "smpi/send-is-detached-thresh": of.eager + 1,
-        # By default sizes have factors, which double a latency.
+        # By default factors depend on the size, and double a latency.
         "smpi/bw-factor": "0:1",
         "smpi/lat-factor": "0:1",
         "network/crosstraffic": 0,
-        # Neither looking at requests nor at the clock takes time, nor what the interpreter itself computes.
+        # Request calls, clock calls and the interpreter's own computation take no time.
         "smpi/test": 0,
         "smpi/iprobe": 0,
         "smpi/wtime": 0,
@@ -149,7 +156,7 @@ def flags(of: Plain, others: Mapping[str, object] | None = None) -> list[str]:
 
 
 def operations(plan: dict[str, Any], tags: dict[tuple[int, int, int], int], of: Plain) -> Iterator[str]:
-    """A line for each operation of a rank's plan, as the interpreter reads it."""
+    """Yields a line for each operation of a rank's plan, in the interpreter's format."""
     for it in plan["operations"]:
         kind, peer, tag, size, seconds = it["kind"], -1, 0, 0, 0.0
         if kind not in KINDS:
@@ -167,13 +174,13 @@ def operations(plan: dict[str, Any], tags: dict[tuple[int, int, int], int], of: 
 
 
 def export(plans: PlanSet, of: Plain) -> list[list[str]]:
-    """Each rank's lines."""
+    """Returns each rank's lines."""
     tags: dict[tuple[int, int, int], int] = {}
     return [[*operations(json.loads(plans.json(rank)), tags, of)] for rank in range(plans.size)]
 
 
 def busiest(plans: PlanSet, machine: Machine, of: Plain) -> float:
-    """How long the busiest link or port needs for the bytes of all messages that pass it, in seconds."""
+    """Returns the seconds that the busiest link or port needs for the bytes of all its messages."""
     hosts, regions = machine.host_of.tolist(), machine.region_of.tolist()
     seconds: dict[tuple[str, int], float] = {("link", 0): 0.0}
     for rank in range(plans.size):
@@ -190,12 +197,12 @@ def busiest(plans: PlanSet, machine: Machine, of: Plain) -> float:
 
 
 def simulate(programs: Sequence[PlanSet], machine: Machine, of: Plain, folder: Path) -> list[float]:
-    """How long the plans take by SMPI, in seconds. Those that are equal are carried out once."""
+    """Returns the plans' simulated times in seconds; equal plans are executed once."""
     folder.mkdir(parents=True, exist_ok=True)
     exported = [export(plans, of) for plans in programs]
     keys = ["\n".join("\n".join(lines) for lines in ranks) for ranks in exported]
     different = {key: ranks for key, ranks in zip(keys, exported, strict=True)}
-    # One begins when all before are long over.
+    # A program begins long after all previous ones have ended.
     pause = 4 * max(plans.price(of.profile, ELEMENT_BYTES)["seconds"] for plans in programs)
     largest = max((int(line.split()[3]) for ranks in exported for lines in ranks for line in lines), default=0)
     for rank in range(machine.size):
@@ -214,7 +221,7 @@ def simulate(programs: Sequence[PlanSet], machine: Machine, of: Plain, folder: P
 
 def run_ranks(program: Sequence[str], machine: Machine, of: Plain, folder: Path, options: Sequence[str],
               environment: Mapping[str, str] | None = None) -> str:
-    """What a program says, whose ranks SMPI runs on the machine's platform."""
+    """Returns the output of a program whose ranks SMPI runs on the machine's platform."""
     (folder / "platform.xml").write_text(platform(machine, of))
     (folder / "hosts").write_text("".join(f"rank{rank}\n" for rank in range(machine.size)))
     line = ["smpirun", "-np", str(machine.size), "-platform", "platform.xml", "-hostfile", "hosts", *options, *program]
@@ -226,7 +233,8 @@ _running: set[int] = set()
 
 @contextmanager
 def simulations() -> Iterator[ThreadPoolExecutor]:
-    """Several at a time. On the way out, also by Ctrl-C or SIGTERM, those that still run are ended."""
+    """Runs several simulations at once; on an exception, also Ctrl-C or SIGTERM, ends those that
+    still run."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with ThreadPoolExecutor(JOBS) as pool:
         try:
@@ -239,13 +247,16 @@ def simulations() -> Iterator[ThreadPoolExecutor]:
 
 
 def end(group: int) -> None:
-    """smpirun is a script, whose end its simulation would outlive."""
+    """Ends a process group, because smpirun is a script that its simulation would outlive."""
     with suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
 
 
 def run(line: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None) -> str:
-    """What it says. In that folder, since smpirun takes paths apart at their spaces."""
+    """Runs a command and returns its output.
+
+    It runs in `folder`, because smpirun splits paths at their spaces.
+    """
     try:
         running = subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    env=environment, start_new_session=True)

@@ -1,5 +1,6 @@
-// Starts and waits of a persistent exchange, or calls, for valgrind to count (tools/count_path.py). One rank is its own neighbour, so
-// that nobody is waited for. Other data pass through the caches in between, as those of other ranks of the core do.
+// Executes persistent exchanges, or calls, for valgrind to count (tools/count_path.py). One rank is
+// its own neighbor, so that no rank waits. Between executions other data passes through the caches,
+// as with other ranks on the core.
 #include <mpi.h>
 
 #include <array>
@@ -11,7 +12,7 @@
 
 namespace {
 
-/// More than the cache that valgrind is told of.
+/// Larger than the cache that valgrind simulates.
 std::array<char, 1 << 20> other_data;
 
 constexpr int self = 0, one = 8, at = 0;
@@ -29,7 +30,7 @@ void execute(const bench::Library& library, vicinal_graph graph, vicinal_request
 
 }  // namespace
 
-/// Valgrind counts this function alone.
+/// Valgrind counts this function only.
 extern "C" [[gnu::noinline]] void counted(const bench::Library& library, vicinal_graph graph,
                                           vicinal_request* request) {
   execute(library, graph, request);

@@ -1,12 +1,13 @@
-/* A program that knows nothing of vicinal, and times MPI's neighborhood collectives: to be run with the preload library and
- * without, in turn (tools/bench_preload.py). Each line is a name, how many calls, and seconds per call of each batch, of
- * the slowest rank.
+/* Times MPI's neighborhood collectives in a program that knows nothing of vicinal.
+ * tools/bench_preload.py runs it alternately with and without the preload library. Each output
+ * line has a name, the number of calls, and seconds per call of each batch, on the slowest rank.
  *
  *   unmodified [random|stencil|tiny|gather|calls]
- *                                       64 values per rank, each needed by any other rank with probability 0.2; or a
- *                                       27-point stencil on a periodic grid of ranks, with faces of 64 values, edges of 8, corners of 1;
- *                                       or one value with each neighbour in a ring; or allgathers over all ranks; or, on one
- *                                       rank, calls that have nothing to do, in processor time */
+ *     random   64 values per rank, each needed by any other rank with probability 0.2
+ *     stencil  27 points on a periodic grid of ranks: faces of 64 values, edges of 8, corners of 1
+ *     tiny     one value with each neighbor in a ring
+ *     gather   allgathers over all ranks
+ *     calls    on one rank, calls without work, in processor time */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -99,7 +100,7 @@ static void nonblocking(MPI_Comm graph) {
                           received_at, MPI_DOUBLE, graph, &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
-/* The edge from each rank to the next loses elements, as many as the call's number says. */
+/* The edge from each rank to the next loses `turn` % 7 elements. */
 static void one_edge_changes(MPI_Comm graph) {
   const int lost = turn++ % 7;
   for (int i = 0; i < degree; ++i) {
@@ -169,7 +170,7 @@ static void wait_for_eight(MPI_Comm graph) {
   MPI_Waitall(8, requests, MPI_STATUSES_IGNORE);
 }
 
-static int block; /* bytes of each rank's */
+static int block; /* bytes of each rank */
 static void allgather(MPI_Comm comm) {
   MPI_Allgather(sent, block, MPI_CHAR, received, block, MPI_CHAR, comm);
 }
@@ -190,7 +191,7 @@ static void take_processor_time(const char* name, void (*run)(MPI_Comm), MPI_Com
   report(name, calls, seconds, batches);
 }
 
-/* What standing between a program and its MPI costs. */
+/* Measures the cost of interposing between a program and its MPI. */
 static int calls_of_nothing(void) {
   MPI_Comm graph = make_graph();
   take_processor_time("alltoallv", neighbor_alltoallv, graph);

@@ -1,4 +1,5 @@
-// The public interface of a library that is loaded while the program runs: two builds of it stand side by side in one process.
+// The public interface of a library that is loaded at run time, so that one process can hold two
+// builds.
 #pragma once
 
 #include <dlfcn.h>
@@ -41,7 +42,7 @@ class Library {
   VICINAL_BENCH_FUNCTIONS(VICINAL_BENCH_MEMBER)
 #undef VICINAL_BENCH_MEMBER
 
-  /// Ends all ranks where a call failed.
+  /// Ends all ranks if a call failed.
   void check(int code) const {
     if (code != MPI_SUCCESS) end(error_message());
   }

@@ -1,4 +1,4 @@
-// Exchanges with neighbours as the ratchet measures them, by a library and by MPI.
+// Exchanges with neighbors that the ratchet measures, by a library and by MPI.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace bench {
 
-using Setting = std::string;  ///< a strategy by name; empty: what the library takes by default
+using Setting = std::string;  ///< a strategy by name; empty: the library's default
 constexpr int from_the_first = 200;
 
 enum class Form { persistent, blocking, nonblocking };
@@ -37,7 +37,7 @@ class Info {
   MPI_Info info_ = MPI_INFO_NULL;
 };
 
-/// Exchanges with neighbours, of one graph.
+/// Exchanges with neighbors, on one graph.
 class Neighbors : public Worker {
  public:
   Neighbors(const World& world, const Pattern& pattern)
@@ -124,7 +124,7 @@ class ByLibrary : public Neighbors {
   Setting strategy_;
 };
 
-/// From the creation of a graph to its end, with so many exchanges between.
+/// Creates a graph, executes `exchanges` exchanges, and frees it.
 class WholeByLibrary : public ByLibrary {
  public:
   WholeByLibrary(const Library& library, const World& world, const Pattern& pattern, Form form,

@@ -1,4 +1,5 @@
-// The patterns that the ratchet measures with: how many values each rank has for each other. All ranks know all of them.
+// The patterns that the ratchet measures: the values that each rank has for each other. All ranks
+// know all of them.
 #pragma once
 
 #include <mpi.h>
@@ -15,13 +16,15 @@
 
 namespace bench {
 
-/// The identities of the values of one rank that another needs, in the order in which they are sent.
+/// Returns the identities of one rank's values that another needs, in the order in which they are
+/// sent.
 using Wanted = std::function<std::vector<std::int64_t>(int origin, int reader)>;
 
 struct Pattern {
   std::string name;
   Wanted wanted;
-  bool identified = false;  ///< whether what goes to several ranks is told to be the same
+  /// Values for several ranks have common identities.
+  bool identified = false;
 };
 
 inline std::vector<std::int64_t> first_values(int count) {
@@ -32,7 +35,7 @@ inline std::vector<std::int64_t> first_values(int count) {
 
 inline Pattern random_values() { return {"D", wanted, true}; }
 
-/// Each rank has 64 values for 8 others, near and far.
+/// Returns a pattern in which each rank has 64 values for 8 others, near and far.
 inline Pattern eight_neighbors(int ranks) {
   return {"N = 8", [ranks](int origin, int reader) {
             int edges = 0;
@@ -43,14 +46,15 @@ inline Pattern eight_neighbors(int ranks) {
           }};
 }
 
-/// Where ranks stand in a grid of three dimensions.
+/// Positions of ranks in a three-dimensional grid.
 class Grid {
  public:
   explicit Grid(int ranks) { MPI_Dims_create(ranks, 3, sizes_.data()); }
   [[nodiscard]] std::array<int, 3> place(int rank) const {
     return {rank / (sizes_[1] * sizes_[2]), rank / sizes_[2] % sizes_[1], rank % sizes_[2]};
   }
-  /// How many values of a cube of `side` touch that of a neighbour: a face, an edge, a corner of it, or nothing.
+  /// Returns how many values of a cube of `side` touch the neighbor's cube: a face, an edge, a
+  /// corner, or 0.
   [[nodiscard]] int touching(int a, int b, int side) const {
     const auto from = place(a), to = place(b);
     int count = 1;
@@ -66,14 +70,15 @@ class Grid {
   std::array<int, 3> sizes_{};
 };
 
-/// The halo of a stencil of 27 points on a cube of `side` points a rank.
+/// Returns the halo of a 27-point stencil on a cube of `side` points per rank.
 inline Pattern stencil(int ranks, int side) {
   return {"27 points, side " + std::to_string(side), [grid = Grid(ranks), side](int a, int b) {
             return first_values(grid.touching(a, b, side));
           }};
 }
 
-/// 1,000 ranks of a shock simulation (26 neighbours, faces of 36 values) in blocks on these, at most 1,024 values an edge.
+/// Returns the pattern of 1,000 ranks of a shock simulation (26 neighbors, faces of 36 values), in
+/// blocks on `ranks` ranks. An edge has at most 1,024 values.
 inline Pattern folded(int ranks) {
   static constexpr int virtual_ranks = 1000, side = 6, most = 1024;
   std::vector<int> counts(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks));

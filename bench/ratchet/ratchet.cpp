@@ -1,6 +1,7 @@
-// Whether this state is slower than an earlier one: two builds of the library do the same work in turn, in one process, the
-// earlier one twice. A line of JSON for each piece of work, with the least and the median time
-// of each contestant, and the processor time and the changes of rank that a run costs a rank; tools/ratchet.py builds, runs and judges.
+// Compares this state with an earlier one. Two builds of the library do the same work alternately
+// in one process, the earlier build twice. The program prints a line of JSON per operation, with
+// the minimum and median time of each contestant. The line also has each rank's processor time and
+// context switches per run. The script tools/ratchet.py builds, runs and evaluates this program.
 //
 //     ratchet EARLIER AGAIN LATER [--only TEXT]
 #include <sys/resource.h>
@@ -26,8 +27,8 @@ using bench::Work;
 using bench::Worker;
 using bench::World;
 
-constexpr double most_of_others = 0.06;   ///< of the processors, while a figure is taken
-constexpr double most_of_control = 0.04;  ///< what separates the earlier state from itself
+constexpr double most_of_others = 0.06;   ///< share of the processors that others use
+constexpr double most_of_control = 0.04;  ///< deviation of the earlier state from itself
 constexpr double slower = 1.05;
 constexpr int attempts = 2;
 
@@ -49,15 +50,15 @@ Options read(int argc, char** argv) {
   return options;
 }
 
-/// The cost of a run for a rank, in the mean of all ranks.
+/// The cost of a run for a rank, as the mean over all ranks.
 struct Cost {
   double cpu = 0;       ///< seconds of processor time
-  double switches = 0;  ///< how often the rank gave its core to others
+  double switches = 0;  ///< context switches
 };
 
 struct Figures {
-  std::vector<Result> results;  ///< earlier, again, later, and MPI's own where it takes part
-  std::vector<Cost> costs;      ///< alike
+  std::vector<Result> results;  ///< earlier, again, later, and MPI's own if present
+  std::vector<Cost> costs;      ///< of the same contestants
   double others = 0;
   [[nodiscard]] double control() const { return ratio(results[1], results[0]); }
   [[nodiscard]] double later() const {
@@ -100,7 +101,7 @@ Figures measure(const World& world, const std::vector<Contestant>& contestants,
   return figures;
 }
 
-/// Repeats what was measured in a noise, or seems to be slower, and keeps the quietest.
+/// Repeats a measurement that is noisy or seems slower, and keeps the one with the least noise.
 Figures measure_patiently(const World& world, const std::vector<Contestant>& contestants,
                           const bench::Turns& turns) {
   Figures best = measure(world, contestants, turns);

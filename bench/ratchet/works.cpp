@@ -12,7 +12,7 @@
 namespace bench {
 namespace {
 
-/// Several pieces of work one after the other, and back: the levels of a V-cycle.
+/// Runs several parts in order, and then in reverse order: the levels of a V-cycle.
 class InTurn : public Worker {
  public:
   explicit InTurn(std::vector<std::unique_ptr<Worker>> parts) : parts_(std::move(parts)) {}
@@ -29,7 +29,7 @@ class InTurn : public Worker {
   std::vector<std::unique_ptr<Worker>> parts_;
 };
 
-/// A block of bytes from each to all.
+/// A block of bytes from each rank to all.
 class Allgather : public Worker {
  public:
   Allgather(const World& world, int bytes)
@@ -88,7 +88,7 @@ class AllgatherByMpi : public Allgather {
   }
 };
 
-/// Messages to ranks that do not know that they come.
+/// Messages to ranks that do not expect them.
 class Sparse : public Neighbors {
  public:
   Sparse(const Library& library, const World& world, const Pattern& pattern)
@@ -118,7 +118,7 @@ void add_exchanges(std::vector<Work>& all, const World& world, const Pattern& pa
   const auto add = [&](const std::string& name, Form form, const Setting& strategy) {
     const bool by_mpi = strategy.empty() && form != Form::persistent;
     all.push_back({pattern.name + ": " + name,
-                   260,  // until the plan is settled on
+                   260,  // until the contest is decided
                    3,
                    [&world, pattern, form, strategy](const Library& library) {
                      return make<ByLibrary>(library, world, pattern, form, strategy);
@@ -144,7 +144,7 @@ void add_set_up(std::vector<Work>& all, const World& world, const Pattern& patte
                      return make<WholeByLibrary>(library, world, pattern, form, exchanges);
                    },
                    {}});
-    if (exchanges > 0) return;  // MPI's own take as long as its calls
+    if (exchanges > 0) return;  // MPI's own takes as long as its calls
     all.back().by_mpi = [&world, pattern] { return make<WholeByMpi>(world, pattern); };
   };
   add("graph", Form::blocking, 0, 3, 2);
@@ -156,7 +156,7 @@ void add_set_up(std::vector<Work>& all, const World& world, const Pattern& patte
 void add_allgathers(std::vector<Work>& all, const World& world, int bytes) {
   const auto add = [&](const std::string& name, Form form, const Setting& planner) {
     all.push_back({"allgather of " + std::to_string(bytes) + " B: " + name,
-                   260,  // until the plan is settled on
+                   260,  // until the contest is decided
                    3,
                    [&world, bytes, form, planner](const Library& library) {
                      return make<AllgatherByLibrary>(library, world, bytes, form, planner);

@@ -1,4 +1,4 @@
-// The pieces of work that the ratchet measures: any build of the library does each of them, or MPI itself.
+// The operations that the ratchet measures, each by any build of the library, or by MPI itself.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace bench {
 
-/// A piece of work as one contestant does it.
+/// An operation as one contestant executes it.
 class Worker {
  public:
   Worker() = default;
@@ -20,16 +20,17 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
   virtual ~Worker() = default;
   virtual void run() = 0;
-  /// Whether the last run delivered what it must.
+  /// Returns whether the last run delivered correct values.
   [[nodiscard]] virtual bool is_right() const = 0;
 };
 
 struct Work {
   std::string name;
-  int warm_up = 200;  ///< runs until plans have taken effect and have been compared
-  int least = 3;      ///< runs of a turn at least
+  /// Runs until plans are in effect and have been compared.
+  int warm_up = 200;
+  int least = 3;  ///< minimum of runs in a batch
   std::function<std::unique_ptr<Worker>(const Library&)> by_library;
-  std::function<std::unique_ptr<Worker>()> by_mpi;  ///< empty where MPI itself takes no part
+  std::function<std::unique_ptr<Worker>()> by_mpi;  ///< empty if MPI itself is not measured
 };
 
 std::vector<Work> works(const World& world);

@@ -1,4 +1,4 @@
-// NumPy arrays from and to the library's vectors.
+// Conversion between NumPy arrays and the library's vectors.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,7 +13,7 @@
 
 namespace vicinal::python {
 
-/// A one-dimensional array argument, read only; other number types are converted.
+/// One-dimensional, read-only array argument. Arrays of other number types are converted.
 template <class Number>
 using ArrayArgument =
     nanobind::ndarray<const Number, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
@@ -28,7 +28,7 @@ std::vector<Number> vector_of(const ArrayArgument<Number>& array) {
   return {array.data(), array.data() + array.size()};
 }
 
-/// A new array that owns its values.
+/// Returns a new array that owns its values.
 template <class Number>
 nanobind::ndarray<nanobind::numpy, Number> new_array(std::vector<Number> values,
                                                      std::initializer_list<std::size_t> shape) {

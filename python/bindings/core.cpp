@@ -1,6 +1,6 @@
-// The module vicinal._core: what needs no MPI. Planners run here on virtual ranks, so that a person
-// can look at the plans of thousands of ranks, and a test at all of a machine's, without a
-// launcher.
+// The module vicinal._core: all parts of the library without MPI. Its planners run on virtual
+// ranks. So a person can inspect the plans of thousands of ranks without a launcher, and a test can
+// see all ranks at once.
 #include "core.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -17,7 +17,7 @@
 
 #include "arrays.hpp"
 #include "errors.hpp"
-#include "planners/planner.hpp"
+#include "negotiate/planner.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -115,7 +115,7 @@ void bind_machine(nb::module_& module) {
 NB_MODULE(VICINAL_MODULE, m) {
   namespace py = vicinal::python;
   m.doc() = "Patterns, plans and planners, without MPI.";
-  nb::set_leak_warnings(false);  // objects in a program's globals live to its end
+  nb::set_leak_warnings(false);  // global objects of a program live to its end
   py::translate_errors();
   m.attr("__version__") = VICINAL_VERSION_STRING;
   m.def("strategies", &py::strategies, "with_reverse"_a = false, "one_block"_a = true,

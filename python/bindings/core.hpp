@@ -1,4 +1,4 @@
-// What the parts of the module vicinal._core have in common.
+// Types and functions shared by the parts of the module vicinal._core.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -15,7 +15,7 @@
 
 namespace vicinal::python {
 
-/// A machine is shared by all that is planned on it.
+/// A machine, shared by all plans made on it.
 struct SharedMachine {
   std::shared_ptr<const Machine> machine;
 };
@@ -25,7 +25,7 @@ struct Patterns {
   std::vector<Pattern> by_rank;
 };
 
-/// The plans of all ranks in one direction, and those of the other.
+/// The plans of all ranks in one direction, and in the other direction if they were made.
 struct PlanSet {
   std::shared_ptr<const Machine> machine;
   std::shared_ptr<const std::vector<Plan>> plans;
@@ -38,7 +38,8 @@ struct PlanSet {
   }
 };
 
-/// What Python says of where buffers lie, 'host' or 'device', and by which way they are moved. Throw argument faults.
+/// Read Python's memory ('host' or 'device') and transport of device buffers. Throw argument
+/// faults.
 bool lies_on_device(std::string_view memory);
 DeviceWay require_device_way(std::string_view name);
 

@@ -1,4 +1,4 @@
-// How many messages sparse exchanges send, at any number of ranks.
+// Number of messages that sparse exchanges send, at any number of ranks.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>

@@ -1,4 +1,4 @@
-// Patterns of all ranks: those of a halo, from arrays; any others, from lists.
+// Patterns of all ranks: of a halo or an allgather, and of arbitrary edges from lists.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>

@@ -1,4 +1,4 @@
-// Plans of all ranks, made on virtual ranks, and what can be said of them.
+// Plans of all ranks, made on virtual ranks, and their statistics, prices and texts.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -18,8 +18,8 @@
 #include "core_prices.hpp"
 #include "cost/profile.hpp"
 #include "errors.hpp"
+#include "negotiate/virtual_ranks.hpp"
 #include "plan/checks.hpp"
-#include "planners/virtual_ranks.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -30,7 +30,8 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-/// Of very many ranks, what planning has freed is as much as what it has made, and lies between it.
+/// Returns freed heap memory to the system. With many ranks, planning frees as much as it keeps,
+/// interleaved with it.
 void give_freed_memory_back() {
 #ifdef __GLIBC__
   malloc_trim(0);
@@ -77,7 +78,7 @@ PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
   return {machine.machine, std::move(forward), std::move(reverse)};
 }
 
-/// What comes to a rank from other regions.
+/// Counts the messages that a rank receives from other regions, and their elements.
 Traffic received(const Plan& plan) {
   Traffic traffic;
   for (const Operation& it : plan.operations) {

@@ -35,7 +35,7 @@ nb::list names(std::size_t count) {
   return result;
 }
 
-/// Ranks by phases.
+/// Returns an array of ranks by phases.
 auto array_of(const std::vector<Timeline::ByPhase>& ranks) {
   std::vector<double> values;
   for (const Timeline::ByPhase& rank : ranks) {
@@ -44,7 +44,7 @@ auto array_of(const std::vector<Timeline::ByPhase>& ranks) {
   return new_array(std::move(values), {ranks.size(), phase_count});
 }
 
-/// What the plans say of their operations, and what became of these.
+/// Returns the operations of the plans, with their times in the timeline.
 nb::dict operations_of(const std::vector<Plan>& plans, Timeline& timeline, Index element_bytes) {
   std::vector<int> first{0}, peer;
   std::vector<std::uint8_t> kind, phase;

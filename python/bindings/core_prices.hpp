@@ -1,4 +1,4 @@
-// What plans of all ranks cost by the price, and what happens meanwhile, for Python.
+// Prices and simulated timelines of the plans of all ranks, for Python.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -16,7 +16,8 @@ nanobind::dict price_of(const PlanSet& set, const std::optional<Profile>& profil
                         Index element_bytes, std::string_view memory, std::string_view device_way);
 nanobind::dict simulation_of(const PlanSet& set, const std::optional<Profile>& profile,
                              Index element_bytes);
-/// Of a rank's operations, by when each had begun, was done and complete.
+/// Returns the spans of a rank, from the times at which each operation had begun, was done and
+/// complete.
 nanobind::dict spans_of(const ArrayArgument<double>& begun, const ArrayArgument<double>& done,
                         const ArrayArgument<double>& complete);
 

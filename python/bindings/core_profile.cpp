@@ -1,4 +1,4 @@
-// What a machine costs.
+// Profiles: the costs of a machine.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -15,7 +15,7 @@ namespace vicinal::python {
 
 namespace {
 
-/// By their names, as in a file.
+/// Returns the levels by their names, as in a profile's file.
 nb::dict levels_of(const Profile& profile) {
   nb::dict levels;
   for (std::size_t i = 0; i < level_count; ++i) levels[level_names[i]] = profile.levels[i];

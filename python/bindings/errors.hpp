@@ -1,5 +1,5 @@
-// The library's errors in Python. Every module of the package raises the one class vicinal.Error,
-// which is written in Python, so that it exists whichever of the modules is loaded.
+// Translation of the library's errors to Python. Every module of the package raises the class
+// vicinal.Error. It is written in Python, so that it does not depend on the module that is loaded.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,7 +10,7 @@
 
 namespace vicinal::python {
 
-/// From now on an Error that leaves a function of this module is raised as vicinal.Error.
+/// Makes this module raise vicinal.Error for each Error that leaves one of its functions.
 inline void translate_errors() {
   nanobind::register_exception_translator([](const std::exception_ptr& thrown, void*) {
     try {

@@ -1,4 +1,4 @@
-// The module vicinal._mpi_<abi>: the library over one kind of MPI. It is imported after mpi4py has
+// The module vicinal._mpi_<abi>: the library over one MPI ABI. It is imported after mpi4py has
 // loaded that MPI, and shares communicators, datatypes and operators with it.
 #include "mpi.hpp"
 
@@ -15,14 +15,14 @@
 #include "arrays.hpp"
 #include "discovery/findings.hpp"
 #include "errors.hpp"
-#include "execute/dump.hpp"
-#include "execute/execution.hpp"
+#include "execute/agreed_plan.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/difference.hpp"
 #include "mpi/environment.hpp"
 #include "plan/checks.hpp"
+#include "progress/dump.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -61,8 +61,8 @@ AgreedSettings agree_on_settings(MPI_Comm user, const GivenSettings& given,
     if (const auto fault = to_error(given_fault)) throw Error(*fault);
   });
   agreed.least = mine;
-  agree_on(*communicator, given_settings(agreed.settings, communicator->default_regions()), finding,
-           agreed.least);
+  agree(*communicator, finding, agreed.least,
+        given_settings(agreed.settings, communicator->default_regions()));
   return agreed;
 }
 
@@ -130,7 +130,7 @@ std::optional<int> wait_any_of(const std::vector<Pending*>& pending) {
 NB_MODULE(VICINAL_MODULE, m) {
   namespace py = vicinal::python;
   m.doc() = "Graphs and halos over one kind of MPI.";
-  nb::set_leak_warnings(false);  // objects in a program's globals live to its end
+  nb::set_leak_warnings(false);  // global objects of a program live to its end
   py::translate_errors();
   const nb::class_<py::Pending> pending(m, "Pending", "Something that can be waited for.");
   m.def("set_regions", &py::set_regions, "comm"_a, "text"_a);

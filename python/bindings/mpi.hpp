@@ -1,5 +1,5 @@
-// What the parts of the module vicinal._mpi_<abi> have in common: how MPI's handles, settings and
-// faults come from Python.
+// Types and functions shared by the parts of the module vicinal._mpi_<abi>: conversion of MPI
+// handles, settings and faults from Python.
 #pragma once
 
 #include <mpi.h>
@@ -21,7 +21,7 @@
 
 namespace vicinal::python {
 
-/// The address at which mpi4py keeps a handle; what is there fits this module's MPI.
+/// The address of a handle in an mpi4py object. The handle is one of this module's MPI.
 using Address = std::uintptr_t;
 
 template <class Handle>
@@ -29,37 +29,37 @@ Handle handle_at(Address address) {
   return *reinterpret_cast<const Handle*>(address);
 }
 
-/// The address of an mpi4py object's handle.
+/// Returns the address of the handle in an mpi4py object.
 Address address_of(nanobind::handle object);
 
 /// Info keys and their values.
 using GivenSettings = std::unordered_map<std::string, std::string>;
 
-/// The environment's settings, then these.
+/// Reads the settings. The environment overrides `given`.
 Settings read_given(const GivenSettings& given);
 
-/// A fault that Python has found in the arguments: its kind and message. It comes along to where
-/// all ranks meet, so that the others learn of it.
+/// A fault that Python has found in the arguments: its kind and message. It is passed on to the
+/// agreement of all ranks, so that the other ranks learn of it.
 using GivenFault = std::optional<std::pair<std::string, std::string>>;
 
 std::optional<Error> to_error(const GivenFault& fault);
 
-/// What the ranks of a communicator decide together before they make something on it.
+/// The result of an agreement of a communicator's ranks, before they create an object on it.
 struct AgreedSettings {
   Settings settings;
-  std::array<std::int64_t, 2> least;  ///< of what all ranks gave
+  std::array<std::int64_t, 2> least;  ///< minimum over all ranks
 };
 
-/// Collective. Throws on every rank where one has a fault, or where the ranks' settings differ.
+/// Collective. Throws on every rank if one rank has a fault, or if the ranks' settings differ.
 AgreedSettings agree_on_settings(MPI_Comm user, const GivenSettings& given, const GivenFault& fault,
                                  std::array<std::int64_t, 2> mine);
 
-/// What a plan's forward direction costs, and why it does without shared memory, in the order of
-/// vicinal.Statistics.
+/// Returns the costs of a plan's forward direction, and why it uses no shared memory, in the order
+/// of vicinal.Statistics.
 nanobind::tuple counts_of(const AgreedPlan& plan);
 std::string text_of(const Plan& plan);
 
-/// Something that a user waits for. The memory that it reads and writes lives with it.
+/// An operation that a user waits for. It keeps the memory alive that it reads and writes.
 class Pending {
  public:
   Pending() = default;
@@ -67,11 +67,11 @@ class Pending {
   Pending& operator=(const Pending&) = delete;
   virtual ~Pending() = default;
 
-  /// The request behind it; null where it cannot be in flight.
+  /// Returns its request, or null if it cannot be in flight.
   [[nodiscard]] virtual vicinal::Request* request() = 0;
-  /// It was found complete.
+  /// Called when it was found complete.
   virtual void settle() {}
-  /// It has failed.
+  /// Called when it has failed.
   virtual void fail() {}
 };
 

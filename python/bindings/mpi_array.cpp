@@ -1,4 +1,4 @@
-// Reading the buffer protocol's, DLPack's and the device interface's descriptions.
+// Readers of the buffer protocol, of DLPack and of the device interface.
 #include "mpi_array.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace vicinal::python {
 
 namespace {
 
-/// NumPy's letter for a format of the struct module; nothing for objects.
+/// Returns NumPy's type code for a format of the struct module, or nothing for objects.
 std::optional<char> type_kind_of(std::string_view format) {
   constexpr bool little = std::endian::native == std::endian::little;
   char order = '@';
@@ -44,12 +44,12 @@ struct Paired {
 };
 
 struct PairRow {
-  char letter;  ///< of the struct module, for what comes before the int
+  char letter;  ///< type code of the struct module, of the value before the int
   std::size_t bytes;
   MPI_Datatype type;
 };
 
-/// MPI's pairs, which lie in memory as C's structures do.
+/// MPI's pair types, which have the memory layout of C structures.
 std::span<const PairRow> pair_rows() {
   static const PairRow rows[] = {
       {'h', sizeof(Paired<short>), MPI_SHORT_INT},
@@ -62,7 +62,8 @@ std::span<const PairRow> pair_rows() {
   return rows;
 }
 
-/// The letter of the pair that "T{d:NAME:i:NAME:}", with padding before the int, describes; 0 where it is none.
+/// Returns the type code of the pair type that "T{d:NAME:i:NAME:}" describes, with padding before
+/// the int; else 0.
 char pair_of(std::string_view format, std::int64_t bytes) {
   if (!format.starts_with("T{") || format.size() < 4 || format[3] != ':') return 0;
   std::string_view second = format.substr(std::min(format.find(':', 4), format.size() - 1) + 1);
@@ -74,13 +75,15 @@ char pair_of(std::string_view format, std::int64_t bytes) {
   return 0;
 }
 
-/// Of MaskedArray, which shows what it masks to the buffer protocol. Only a class that is made when a program runs can be one.
+/// Returns whether `object` is a MaskedArray with a mask. Its buffer protocol exports masked
+/// values, too. The class is a heap type, so other types are skipped.
 bool has_mask(nb::handle object) {
   if ((PyType_GetFlags(Py_TYPE(object.ptr())) & Py_TPFLAGS_HEAPTYPE) == 0) return false;
   return nb::cast<bool>(nb::module_::import_("vicinal._arrays").attr("is_masked")(object));
 }
 
-/// On which the owner of an array may still be writing to it that names no other: Numba does, and PyTorch's arrays name none.
+/// The stream to wait for if an array names none. Numba writes on it, and PyTorch's arrays name
+/// none.
 constexpr std::uintptr_t default_stream = 0;
 
 char type_kind_of(nb::dlpack::dtype type) {
@@ -94,7 +97,7 @@ char type_kind_of(nb::dlpack::dtype type) {
   }
 }
 
-/// What "<f8" says: byte order, NumPy's letter, bytes.
+/// Parses a type string such as "<f8": byte order, NumPy's type code, bytes.
 ValueType type_of(std::string_view text) {
   constexpr bool little = std::endian::native == std::endian::little;
   require(text.size() >= 3 && text.find_first_not_of("0123456789", 2) == text.npos, Fault::type,
@@ -181,7 +184,7 @@ bool Array::from_buffer(nb::handle object, const char* what) {
   if (PyObject_CheckBuffer(object.ptr()) == 0) return false;
   if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_RECORDS_RO) != 0) {
     const nb::python_error reason;
-    // CuPy's arrays have one, which says that the processor does not reach their memory.
+    // CuPy's arrays have a buffer protocol that says that the processor cannot access their memory.
     if (nb::hasattr(object, "__cuda_array_interface__")) return false;
     fail(Fault::type, what, " gives no access to its memory (", reason.what(),
          "); give an array of numbers, which view('int64') makes of one of dates");
@@ -252,7 +255,7 @@ bool Array::from_dlpack(nb::handle object, const char* what) {
   if (read_only_ && !nb::try_cast(object, readable, false)) return false;
   tensor_ = read_only_ ? readable : nb::ndarray<nb::ro>(writable);
   if (tensor_.ndim() > most_dimensions) return false;
-  // What may be written is known by read_only_ from here on.
+  // From here on, read_only_ says whether the data may be written.
   data_ = const_cast<std::byte*>(static_cast<const std::byte*>(tensor_.data()));
   type_ = {type_kind_of(tensor_.dtype()), static_cast<std::int64_t>(tensor_.itemsize())};
   dimensions_ = static_cast<int>(tensor_.ndim());
@@ -265,12 +268,12 @@ bool Array::from_dlpack(nb::handle object, const char* what) {
 }
 
 void Array::synchronize(const char* what, std::uintptr_t stream) const {
-  if (data_ == nullptr) return;  // an empty one
+  if (data_ == nullptr) return;  // an empty array
   require(
       device::is_known(data_), Fault::unsupported, what,
       " lies in the memory of a device for which no driver is in use (VICINAL_LOG=info says why); "
       "copy it to the host's");
-  const nb::gil_scoped_release released;  // which what the stream waits for may need
+  const nb::gil_scoped_release released;  // work that the stream waits for may need the GIL
   device::follow_stream(data_, stream);
 }
 

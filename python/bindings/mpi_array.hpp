@@ -1,7 +1,7 @@
-// A user's array as the exchanges see it: where it lies, how it is laid out, what its values are.
-// Anything with the buffer protocol is taken as it is, which costs about a tenth of a microsecond;
-// arrays that only know DLPack or __array_interface__ take a longer way to the same memory. Those on a
-// GPU are known by __cuda_array_interface__, which AMD's have, too, or by DLPack.
+// A view of a user's array: its address, layout and value type. An object with the buffer protocol
+// is read directly, which costs about a tenth of a microsecond. Arrays with only DLPack or
+// __array_interface__ take longer. Arrays on a GPU have __cuda_array_interface__ (also on AMD's
+// GPUs) or DLPack.
 #pragma once
 
 #include <mpi.h>
@@ -16,22 +16,22 @@
 
 namespace vicinal::python {
 
-/// The type of a value, as far as it matters for moving and combining it.
+/// The type of a value, as far as moving and combining need it.
 struct ValueType {
-  char kind = 'V';         ///< NumPy's letter: i, u, f, c, b (bool), or V for anything else
+  char kind = 'V';         ///< NumPy's type code: i, u, f, c, b (bool), or V for any other type
   std::int64_t bytes = 0;  ///< of one value
-  char paired = 0;         ///< what precedes the int of one of MPI's pairs, as struct's letter
+  char paired = 0;         ///< in an MPI pair: struct's type code of the value before the int
   friend bool operator==(const ValueType&, const ValueType&) = default;
 };
 
-/// "float64", "int32", "values of 12 bytes".
+/// Returns a name such as "float64", "int32" or "values of 12 bytes".
 std::string name(const ValueType& type);
 
-/// MPI's type for it; MPI_DATATYPE_NULL where there is none.
+/// Returns MPI's datatype for it, or MPI_DATATYPE_NULL if there is none.
 MPI_Datatype datatype_of(const ValueType& type);
 
-/// A view of a Python object's memory; the object keeps it in place for the life of the view. To be
-/// used and destroyed with the GIL held. Cannot be moved, since some exporters know where it is.
+/// A view of a Python object's memory. It keeps the object, and so the memory, in place. Use and
+/// destroy it with the GIL held. It cannot be moved, since some exporters store its address.
 class Array {
  public:
   static constexpr int most_dimensions = 8;
@@ -41,9 +41,10 @@ class Array {
   Array& operator=(const Array&) = delete;
   ~Array() { release(); }
 
-  /// Looks at `object`, once. `what` names the argument in messages. Throws a type or buffer fault.
+  /// Reads the layout of `object`; call it once. `what` names the argument in messages. Throws a
+  /// type or buffer fault.
   void view(nanobind::handle object, const char* what);
-  /// Lets go of the memory.
+  /// Releases the memory.
   void release();
 
   [[nodiscard]] bool given() const { return object_.is_valid(); }
@@ -51,35 +52,35 @@ class Array {
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] const ValueType& type() const { return type_; }
   [[nodiscard]] int dimensions() const { return dimensions_; }
-  /// Entries of the first dimension.
+  /// Number of entries in the first dimension.
   [[nodiscard]] Index rows() const { return shape_[0]; }
   [[nodiscard]] Index extent(int dimension) const {
     return shape_[static_cast<std::size_t>(dimension)];
   }
-  /// Values in one entry of the first dimension.
+  /// Number of values in one entry of the first dimension.
   [[nodiscard]] Index values_per_row() const;
-  /// Whether it lies in memory row after row, without gaps.
+  /// Returns whether rows are contiguous and follow each other without gaps.
   [[nodiscard]] bool by_rows() const;
-  /// Whether it has two dimensions, and each column lies in memory without gaps.
+  /// Returns whether there are two dimensions, and each column is contiguous.
   [[nodiscard]] bool by_columns() const;
-  /// Whether it has no gaps at all, in whichever order.
+  /// Returns whether there are no gaps, in row or column order.
   [[nodiscard]] bool without_gaps() const;
-  /// Bytes in all.
+  /// Total number of bytes.
   [[nodiscard]] std::int64_t bytes() const { return rows() * values_per_row() * type_.bytes; }
-  /// Values from one column to the next, where by_columns().
+  /// Number of values from one column to the next, if by_columns().
   [[nodiscard]] Index column_stride() const;
-  /// "(12, 3)".
+  /// Returns the shape as text, such as "(12, 3)".
   [[nodiscard]] std::string shape() const;
 
-  /// Throws a buffer fault where the memory must not be written.
+  /// Throws a buffer fault if the memory is read-only.
   void require_writable(const char* what) const;
 
  private:
   bool from_buffer(nanobind::handle object, const char* what);
   bool from_device_interface(nanobind::handle object, const char* what);
   bool from_dlpack(nanobind::handle object, const char* what);
-  /// Throws an unsupported fault where no driver knows the memory, which may be anywhere then; else waits for what its
-  /// owner has put on a stream before.
+  /// Orders exchanges after the work on the stream. Throws an unsupported fault if no driver knows
+  /// the memory, which may then be anywhere.
   void synchronize(const char* what, std::uintptr_t stream) const;
 
   nanobind::object object_;

@@ -1,5 +1,5 @@
-// Calibration's measurements, for the command. Which ranks measure, what, and how often, Python says; every loop that
-// is timed is here.
+// Measurements for `vicinal calibrate`. Python chooses the ranks, measurements and repetitions.
+// Every timed loop is here.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -8,7 +8,7 @@
 
 #include "arrays.hpp"
 #include "base/error.hpp"
-#include "choose/calibrate.hpp"
+#include "calibrate/calibrate.hpp"
 #include "cost/profile_json.hpp"
 #include "mpi.hpp"
 
@@ -19,7 +19,7 @@ namespace vicinal::python {
 
 namespace {
 
-/// The samples of a measurement, made while other threads of the interpreter may run.
+/// Runs a measurement without the GIL and returns its samples.
 template <class Measure>
 nb::ndarray<nb::numpy, double> without_lock(Measure measure) {
   Samples samples;

@@ -1,5 +1,5 @@
-// All that can be wrong with an exchange's arrays and operator is found here, before it starts. The
-// checks are on the way of every exchange, so what only a message needs is worked out in refusals.
+// Checks of an exchange's arrays and operator, before it starts. Every exchange runs them, so
+// values that only an error message needs are computed in the refuse_ functions.
 #include "mpi_exchange.hpp"
 
 #include <algorithm>
@@ -18,7 +18,8 @@ namespace vicinal::python {
 
 namespace {
 
-/// MPI says whether a predefined operator goes with a type only when it is applied.
+/// Checks that a predefined operator supports a type. MPI reports that only when the operator is
+/// applied.
 void try_operator(MPI_Op op, MPI_Datatype type, const ValueType& values) {
   alignas(64) std::byte one[64]{}, other[64]{};
   try {
@@ -83,7 +84,7 @@ void Operands::follow(nb::handle stream) const {
   const bool owned_there = !kind_of(owned.data()).is_reachable();
   const std::byte* const buffer = owned_there ? owned.data() : ghost_data;
   if (buffer == nullptr) return;
-  const nb::gil_scoped_release released;  // which what the stream waits for may need
+  const nb::gil_scoped_release released;  // work that the stream waits for may need the GIL
   device::follow_stream(buffer, *handle);
 }
 

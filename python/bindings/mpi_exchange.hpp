@@ -1,4 +1,4 @@
-// What one exchange of a halo moves: from which of the user's arrays into which, and their layout.
+// The arrays of one exchange of a halo, and their layout.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,19 @@
 
 namespace vicinal::python {
 
-/// The arrays of an exchange, checked against the halo and each other.
+/// The arrays of an exchange, checked against the halo and against each other.
 struct Operands {
   Array owned;
-  Array ghosts;           ///< not given where they are the end of `owned`
-  bool appended = false;  ///< the ghosts are the end of `owned`
+  Array ghosts;           ///< not given if the ghosts are the end of `owned`
+  bool appended = false;  ///< whether the ghosts are the end of `owned`
   std::byte* ghost_data = nullptr;
   ValueShape shape;  ///< from owned to ghosts
 
-  /// Checks that `owned` has the owned entries or, with `ghosts` missing, that the ghosts follow
-  /// them, and finds the layout. Throws a buffer, type or argument fault; of an `x` without ghosts its message says what
-  /// becomes of them.
+  /// Checks that `owned` has the owned entries and, if `ghosts` is not given, the ghosts after
+  /// them. Finds the layout. Throws a buffer, type or argument fault. `ghosts_apart` says in its
+  /// message what happens without ghosts in `x`.
   void check(Index owned_count, Index ghost_count, const char* ghosts_apart);
-  /// Has the exchange come after what is on a stream so far; of None after nothing.
+  /// Orders the exchange after the work so far on a stream. Does nothing for None.
   void follow(nanobind::handle stream) const;
 
  private:
@@ -33,10 +33,10 @@ struct Operands {
   [[noreturn]] void refuse_layout() const;
 };
 
-/// The handle of what Python calls a stream of a GPU; nothing for None.
+/// Returns the handle of a GPU stream given by Python, or nothing for None.
 std::optional<std::uintptr_t> read_stream(nanobind::handle stream);
 
-/// The combination that `op`, a word or an operator of mpi4py, stands for.
+/// Returns the combination for `op`, a word or an mpi4py operator.
 Combine read_operator(nanobind::handle op, const ValueType& type, Index values);
 
 }  // namespace vicinal::python

@@ -1,4 +1,4 @@
-// Arrays of ghosts for exchanges whose user gives none.
+// Arrays of ghosts for exchanges that get none from the user.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -11,7 +11,7 @@
 
 namespace vicinal::python {
 
-/// Arrays of ghosts that were made here, to be used again once nobody else holds them.
+/// Reuses the arrays that it has made, once no other object holds them.
 class GhostPool {
  public:
   nanobind::object get(const Array& owned, Index ghost_count) {
@@ -26,7 +26,7 @@ class GhostPool {
     }
     nanobind::object array = nanobind::module_::import_("vicinal._arrays")
                                  .attr("ghosts_like")(owned.object(), ghost_count, by_columns);
-    // Records and the like differ in more than their type's size.
+    // Records and similar types differ in more than their size.
     if (owned.type().kind != 'V') {
       if (entries_.size() == most) entries_.erase(entries_.begin());
       entries_.push_back({owned.type(), std::move(trailing), by_columns, array});

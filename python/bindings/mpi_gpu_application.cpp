@@ -22,7 +22,7 @@ std::vector<std::int32_t> places_of(const Scatter& scatter) {
   return places;
 }
 
-/// A core may be needed by the rank that is waited for.
+/// Yields the core while it waits, since the awaited rank may need it.
 void wait_for_all(std::vector<MPI_Request>& requests) {
   for (int done = 0; done == 0;) {
     mpi::check(

@@ -1,6 +1,6 @@
-// Scatters between vectors in the memory of GPUs, and an application that carries them out by itself, as PETSc's star
-// forests do with an MPI that knows nothing of GPUs: what is sent is packed on the GPU, copied to the host's pinned
-// memory, sent, and copied back. It calls MPI as an application does.
+// Scatters between vectors in GPU memory, and an application that does them without vicinal. It
+// works as PETSc's star forests do with an MPI without GPU support. It packs on the GPU, copies to
+// pinned host memory, sends, and copies back. It calls MPI as an application does.
 #pragma once
 
 #include <mpi.h>
@@ -15,22 +15,22 @@
 
 namespace vicinal::python {
 
-/// The driver whose GPUs are taken, and how many it has. Throws a device fault where there is no GPU to be had.
+/// The driver in use, and its number of GPUs. Throws a device fault if there is no usable GPU.
 struct FoundGpus {
   const device::Driver& driver;
   int count;
 };
 [[nodiscard]] FoundGpus find_gpus();
 
-/// A GPU as an application has it: with a stream of its own.
+/// A GPU as an application has it, with a stream of its own.
 class ApplicationGpu {
  public:
   explicit ApplicationGpu(int number);
 
   MemoryKind& memory;
-  /// Where its kernels are from.
+  /// Origin of its kernels.
   enum class Kernels : std::uint8_t {
-    none,         ///< there are none: it copies, and the host packs
+    none,         ///< no kernels: the GPU copies, and the host packs
     compiled,     ///< at run time
     precompiled,  ///< with the library
   };
@@ -39,7 +39,8 @@ class ApplicationGpu {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] Kernels kernels() const { return kernels_; }
   [[nodiscard]] bool packs() const { return kernels_ != Kernels::none; }
-  /// On the stream: words of 8 bytes from the places that a list on the GPU has, one after the other.
+  /// On the stream: packs 8-byte words, from the offsets in a list on the GPU, into contiguous
+  /// memory.
   void pack(const void* from, void* to, const std::int32_t* places, std::size_t count);
   void copy(void* to, const void* from, std::size_t bytes);
   void wait();
@@ -54,7 +55,7 @@ class ApplicationGpu {
   void* pack_ = nullptr;
 };
 
-/// Numbers in a GPU's memory, or in the host's pinned memory.
+/// Numbers in GPU memory or in pinned host memory.
 template <class Value>
 class Numbers {
  public:
@@ -83,14 +84,14 @@ class Numbers {
   MemoryBlock block_;
 };
 
-/// One rank's side of a scatter: its vector has a part for each of those that it sends to, of which it sends the values that lie
-/// a stride apart.
+/// One rank's side of a scatter. Its vector has one part for each target. From each part it sends
+/// the values that lie a stride apart.
 struct Scatter {
   std::vector<int> sources, targets;
-  std::size_t count = 0;  ///< of the values that go from one rank to another
+  std::size_t count = 0;  ///< number of values from one rank to another
   std::size_t stride = 1;
-  std::int64_t first = 0;  ///< the number of the vector's first value among those of all ranks
-  std::vector<std::int64_t> needed;  ///< by these numbers, source after source
+  std::int64_t first = 0;            ///< global number of the vector's first value
+  std::vector<std::int64_t> needed;  ///< global numbers of the received values, source by source
 
   [[nodiscard]] std::size_t length() const { return stride * count * targets.size(); }
   [[nodiscard]] std::size_t sent() const { return count * targets.size(); }
@@ -106,18 +107,18 @@ class ScatterVectors {
   ApplicationGpu& gpu;
   const Scatter scatter;
   const Numbers<double> from, to;
-  const Numbers<double> there;  ///< what is to come, already on the GPU
+  const Numbers<double> there;  ///< the expected values, already on the GPU
 
-  /// Gives the vector its values, other ones in each round, and spoils what has come.
+  /// Sets the vector to the values of a round, and overwrites the received values.
   void fill(int round);
-  /// Whether what has come is what was to come.
+  /// Returns whether the received values are the expected ones.
   [[nodiscard]] bool right(int round) const;
 
  private:
   [[nodiscard]] std::vector<double> expected(int round) const;
 };
 
-/// Who carries a scatter out.
+/// An implementation of a scatter, compared with others.
 class ScatterContestant {
  public:
   ScatterContestant() = default;
@@ -128,13 +129,14 @@ class ScatterContestant {
   virtual void end() = 0;
 };
 
-/// An application that knows nothing of vicinal. Where its GPU has no kernels it copies whole vectors, and packs on the host.
+/// An application without vicinal. If its GPU has no kernels, it copies whole vectors and packs on
+/// the host.
 class ScatterApplication final : public ScatterContestant {
  public:
   enum class Way : std::uint8_t {
     collective,      ///< MPI_Ineighbor_alltoallv
-    point_to_point,  ///< one message to each
-    whole_vectors,   ///< MPI_Ineighbor_alltoallv, of what the host packs
+    point_to_point,  ///< one message to each target
+    whole_vectors,   ///< MPI_Ineighbor_alltoallv, packed on the host
   };
 
   /// Collective. The vectors must outlive it.
@@ -153,7 +155,7 @@ class ScatterApplication final : public ScatterContestant {
 
   const ScatterVectors& vectors_;
   Way way_;
-  Numbers<std::int32_t> places_;  ///< of what is sent, in bytes
+  Numbers<std::int32_t> places_;  ///< offsets of the sent values, in bytes
   Numbers<double> packed_;
   Numbers<double> whole_, sent_, came_;
   std::vector<int> send_counts_, send_offsets_, receive_counts_, receive_offsets_;

@@ -1,5 +1,5 @@
-// The command's benchmark of scatters between vectors on GPUs. Which ranks scatter what, and whose turn it is, Python
-// says; every loop that is timed is here.
+// The benchmark of scatters between vectors on GPUs. Python chooses the ranks, the scatters and
+// their order. Every timed loop is here.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "choose/measuring.hpp"
+#include "calibrate/measuring.hpp"
 #include "collectives/halo.hpp"
 #include "mpi.hpp"
 #include "mpi_gpu_application.hpp"
@@ -50,7 +50,7 @@ class ScatterHalo final : public ScatterContestant {
   vicinal::Request* request_ = nullptr;
 };
 
-/// What arrives, copied on the GPU: nobody can do with less.
+/// Copies the expected values on the GPU: the least work that a scatter can do.
 class ScatterCopy final : public ScatterContestant {
  public:
   explicit ScatterCopy(const ScatterVectors& vectors) : vectors_(vectors) {}
@@ -64,7 +64,7 @@ class ScatterCopy final : public ScatterContestant {
   const ScatterVectors& vectors_;
 };
 
-/// What Python holds of a contestant.
+/// The Python object of a contestant.
 class PythonContestant {
  public:
   explicit PythonContestant(std::unique_ptr<ScatterContestant> contestant)
@@ -79,7 +79,7 @@ class PythonContestant {
     contestant_.reset();
   }
 
-  /// Seconds that each of so many scatters in a row takes, to begin and to end it.
+  /// Runs `iterations` scatters in a row. Returns the mean seconds to begin and to end one of them.
   std::pair<double, double> run(int iterations) {
     require(contestant_ != nullptr, Fault::request, "this contestant has been freed; make another");
     const nb::gil_scoped_release released;
@@ -101,7 +101,7 @@ class PythonContestant {
   std::unique_ptr<ScatterContestant> contestant_;
 };
 
-/// Makes one while other threads of the interpreter may run.
+/// Creates a contestant without the GIL.
 template <class Contestant, class... Arguments>
 std::unique_ptr<PythonContestant> contestant(const ScatterVectors& vectors,
                                              const Arguments&... arguments) {

@@ -27,17 +27,17 @@ namespace vicinal::python {
 
 namespace {
 
-/// One side of a collective as Python gives it: a buffer, and counts and displacements by entry of the
-/// graph. Where all blocks are alike there is one count, and no displacement counts.
+/// One side of a collective as given by Python: a buffer, and counts and displacements for each
+/// entry of the graph. If all blocks are equal, there is one count, and displacements are unused.
 struct GivenSide {
   nb::object buffer;
   std::vector<Index> counts;
-  std::vector<Index> displacements;  ///< in elements, or in bytes where there are several types
+  std::vector<Index> displacements;  ///< in elements, or in bytes with several types
   std::vector<nb::object> datatypes;
   std::optional<std::vector<int>> partitions;
 };
 
-/// Which of the five it is.
+/// Properties of one of the five neighborhood collectives.
 struct Collective {
   bool equal_blocks = false;
   bool one_block = false;  ///< on the send side
@@ -62,7 +62,7 @@ void check_degree(const GivenSide& side, const Ends& ends, const char* what,
           " on this rank; give one of each for each");
 }
 
-/// No edge may touch anything outside of the buffer.
+/// Checks that no edge touches memory outside the buffer.
 void check_bounds(const EdgeData& data, std::int64_t bytes, const char* what) {
   for (const EdgePiece& piece : data.pieces) {
     require(piece.count >= 0, Fault::count, "the count of edge ", piece.entry, " in ", what, " is ",
@@ -128,7 +128,7 @@ void check_items(const std::vector<Index>& items, const EdgeData& send) {
 
 class NeighborRequest final : public PythonRequest {
  public:
-  /// With settings it is persistent, and planned; without, a call that has begun.
+  /// With settings, makes a persistent request with a plan; without, begins a call.
   NeighborRequest(std::shared_ptr<Graph> graph, const Collective& collective, const GivenSide& send,
                   const GivenSide& receive, bool in_place, std::optional<std::vector<Index>> items,
                   const std::optional<GivenSettings>& given, Form form,
@@ -170,7 +170,7 @@ class NeighborRequest final : public PythonRequest {
     } catch (const nb::python_error& error) {
       fault = Error(Fault::argument, error.what());
     } catch (...) {
-      fault = current_fault();  // it is told to the neighbours, who are waiting for this rank
+      fault = current_fault();  // reported to the neighbors, which wait for this rank
     }
     const nb::gil_scoped_release released;
     if (given) {
@@ -194,7 +194,7 @@ class NeighborRequest final : public PythonRequest {
 
   Array send_;
   Array receive_;
-  std::vector<nb::object> datatypes_;  ///< in use as long as the request
+  std::vector<nb::object> datatypes_;  ///< kept alive as long as the request
 };
 
 std::shared_ptr<Graph> make_graph(Address comm, const ArrayArgument<int>& sources,

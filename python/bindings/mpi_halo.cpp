@@ -1,5 +1,5 @@
-// Halos in Python. A halo and its exchanges share one state, which keeps the arrays of what is in
-// flight: a program may drop an exchange, or the halo, before it is complete.
+// Halos in Python. A halo and its exchanges share one state. It keeps the arrays of exchanges in
+// flight, since a program may drop an exchange or the halo before completion.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -29,7 +29,7 @@ namespace vicinal::python {
 
 namespace {
 
-/// An exchange from its start until it was found complete.
+/// An exchange from its start until it is found complete.
 struct Transfer {
   Operands operands;
   bool reverse = false;
@@ -42,7 +42,7 @@ class HaloState {
   explicit HaloState(std::unique_ptr<Halo> halo) : halo_(std::move(halo)) {}
   HaloState(const HaloState&) = delete;
   HaloState& operator=(const HaloState&) = delete;
-  /// Waits for what is in flight, for which another thread, or an operator, may need the GIL.
+  /// Waits for exchanges in flight without the GIL, which another thread or an operator may need.
   ~HaloState() {
     const nb::gil_scoped_release released;
     halo_.reset();
@@ -108,14 +108,15 @@ class HaloState {
     if (transfer->request == nullptr) return true;
     mpi::require_usable();
     guarded(transfer, [&] {
-      // Another thread may be running this exchange's operator, and need the GIL for it; and a test may give the core to others.
+      // Another thread may run this exchange's operator, which needs the GIL. A test may also yield
+      // the core.
       const nb::gil_scoped_release released;
       return transfer->request->test();
     });
     return transfer->request == nullptr;
   }
 
-  /// Or until a stream of a GPU, if one is given, comes after what is left of it.
+  /// Waits for completion or, with `stream`, orders that GPU stream after the remaining GPU work.
   nb::object wait(const std::shared_ptr<Transfer>& transfer,
                   std::optional<std::uintptr_t> stream = std::nullopt) {
     if (transfer->request != nullptr) {
@@ -133,7 +134,7 @@ class HaloState {
     return transfer->result;
   }
 
-  /// Waits for all in flight, in order; returns what the last one brought.
+  /// Waits for all exchanges in flight, in order. Returns the result of the last one.
   nb::object wait_all(std::optional<std::uintptr_t> stream = std::nullopt) {
     nb::object last = nb::none();
     while (!in_flight_.empty()) {
@@ -143,7 +144,7 @@ class HaloState {
     return last;
   }
 
-  /// To be called when it is complete.
+  /// Called when it is complete.
   void settle(const std::shared_ptr<Transfer>& transfer) {
     if (!forget(transfer)) return;
     Operands& operands = transfer->operands;
@@ -158,8 +159,8 @@ class HaloState {
     operands.ghosts.release();
   }
 
-  /// To be called when it has failed. What another rank has sent may still arrive, so the arrays must stay in
-  /// place for ever.
+  /// Called when it has failed. Messages of other ranks may still arrive, so its arrays are leaked
+  /// on purpose.
   void lose(const std::shared_ptr<Transfer>& transfer) {
     if (forget(transfer)) new std::shared_ptr<Transfer>(transfer);
   }
@@ -171,7 +172,8 @@ class HaloState {
   }
 
  private:
-  /// Reads arguments. Where they cannot be right, the others, whose exchange it is as well, learn of it.
+  /// Reads arguments. If they are invalid, starts a failed exchange, so that the other ranks learn
+  /// of it.
   template <class Read>
   void told_to_others(bool reverse, Read read) {
     mpi::require_usable();
@@ -179,7 +181,7 @@ class HaloState {
     try {
       read();
     } catch (...) {
-      halo().start_at_fault(reverse);
+      halo().start_after_failure(reverse);
       throw;
     }
   }
@@ -191,7 +193,7 @@ class HaloState {
     return transfer;
   }
 
-  /// The ghosts at the end of an array.
+  /// Returns the ghosts at the end of an array.
   nb::object tail_of(const Array& array) {
     const nb::object& object = array.object();
     if (!object.type().is(array_type_) || array.dimensions() == 0) {
@@ -201,13 +203,13 @@ class HaloState {
         PySequence_GetSlice(object.ptr(), static_cast<Py_ssize_t>(owned_count()), PY_SSIZE_T_MAX));
   }
 
-  /// Takes it off the list; whether it was there.
+  /// Removes it from the list. Returns whether it was there.
   bool forget(const std::shared_ptr<Transfer>& transfer) {
     transfer->request = nullptr;
     return std::erase(in_flight_, transfer) > 0;
   }
 
-  /// Runs `step`, which says whether the transfer is complete.
+  /// Runs `step`, which returns whether the transfer is complete.
   template <class Step>
   void guarded(const std::shared_ptr<Transfer>& transfer, Step step) {
     try {
@@ -223,7 +225,7 @@ class HaloState {
   std::unique_ptr<Halo> halo_;
 };
 
-/// What Python holds of an exchange.
+/// The Python object of an exchange.
 class Exchange final : public Pending {
  public:
   Exchange(std::shared_ptr<HaloState> halo, std::shared_ptr<Transfer> transfer)
@@ -283,7 +285,7 @@ std::unique_ptr<PythonHalo> make_halo(Address comm, const OwnedArgument& owned,
     const bool is_range = std::holds_alternative<Range>(owned) && !owners;
     AgreedSettings agreed =
         agree_on_settings(user, given, fault, {is_range ? 1 : 0, owners ? 1 : 0});
-    // The forms differ in what they exchange, so all ranks take the one that is open to all.
+    // The forms exchange different data, so all ranks take a form that all of them allow.
     std::optional<std::span<const int>> ranks;
     if (agreed.least[1] != 0) ranks = span_of(*owners);
     halo = std::make_unique<Halo>(user, owned_of(owned, agreed.least[0] != 0), span_of(needed),
@@ -323,7 +325,7 @@ void bind_halo(nb::module_& module) {
           "x"_a.none(), "ghosts"_a.none(), "op"_a.none())
       .def("wait_idle",
            [](const PythonHalo& it, bool reverse) {
-             if (!mpi::is_alive()) return;  // start() has said why
+             if (!mpi::is_alive()) return;  // start() has raised the error
              Halo& halo = it.state().halo();
              const nb::gil_scoped_release released;
              halo.wait_idle(reverse);

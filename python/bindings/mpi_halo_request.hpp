@@ -10,7 +10,7 @@ namespace vicinal::python {
 
 class HaloRequest final : public PythonRequest {
  public:
-  /// Of the reverse where there is an operator. Collective; what is wrong with the arguments is told to all.
+  /// For the reverse if `op` is given. Collective; reports invalid arguments to all ranks.
   HaloRequest(Halo& halo, nanobind::handle x, nanobind::handle ghosts, nanobind::handle op);
   HaloRequest(const HaloRequest&) = delete;
   HaloRequest& operator=(const HaloRequest&) = delete;
@@ -25,7 +25,7 @@ class HaloRequest final : public PythonRequest {
 
   bool is_reverse_;
   Operands operands_;
-  nanobind::object op_;  ///< in use as long as the request
+  nanobind::object op_;  ///< kept alive as long as the request
 };
 
 }  // namespace vicinal::python

@@ -1,4 +1,4 @@
-// A request in Python: what it moves is kept alive as long as it is there.
+// A request in Python. It keeps its buffers alive as long as it exists.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -24,22 +24,22 @@ class PythonRequest : public Pending {
 
  protected:
   PythonRequest() = default;
-  /// For the beginning of a destructor, whose arrays may be in use: waits for what is in flight, for which another thread may need the
-  /// GIL.
+  /// Waits for an execution in flight without the GIL, which another thread may need. Derived
+  /// destructors call it first, since their arrays may be in use.
   void end();
   void own(std::unique_ptr<vicinal::Request> call) { request_ = std::move(call); }
-  /// A persistent one.
+  /// Takes a persistent request.
   void own(std::unique_ptr<ExecutionRequest> planned) {
     planned_ = planned.get();
     request_ = std::move(planned);
   }
 
  private:
-  /// It moves nothing any more.
+  /// Called when the request moves no more data.
   virtual void release_arrays() = 0;
   vicinal::Request& alive();
 
-  const ExecutionRequest* planned_ = nullptr;  ///< the same, where it is a persistent one
+  const ExecutionRequest* planned_ = nullptr;  ///< request_, if it is persistent
   std::unique_ptr<vicinal::Request> request_;
 };
 

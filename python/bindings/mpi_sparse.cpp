@@ -1,5 +1,5 @@
-// Sparse exchanges in Python. Ranks meet before they exchange, since a rank that has nothing to
-// send must learn what kind of values it gets, and what Python finds wrong must reach all.
+// Sparse exchanges in Python. Ranks agree before they exchange: a rank that sends nothing must
+// learn the value type. An error found by Python must reach all ranks.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -31,17 +31,18 @@ namespace vicinal::python {
 
 namespace {
 
-/// The type of a rank that has no arrays: any.
+/// The type given by a rank without arrays: it accepts any.
 constexpr std::int64_t any_type = std::numeric_limits<std::int64_t>::max();
 
-/// What NumPy calls a type, in the bytes of a number.
+/// Returns NumPy's name of a type, which is stored in the bytes of a number.
 std::string text_of(std::int64_t type) {
   std::string text;
   for (int shift = 56; shift >= 0; shift -= 8) text += static_cast<char>((type >> shift) & 0x7f);
   return text.substr(0, text.find(' '));
 }
 
-/// Arrays that stay in place as long as this. What is wrong with them is told where all ranks meet.
+/// Arrays that stay in place as long as this object. Their errors are reported in the agreement of
+/// all ranks.
 class Messages {
  public:
   explicit Messages(const nb::list& arrays) {
@@ -54,7 +55,7 @@ class Messages {
       }
     });
   }
-  /// Those in the memory of a GPU are brought to the host's.
+  /// Returns the bytes of all messages. Copies those in GPU memory to the host.
   [[nodiscard]] const std::vector<std::span<const std::byte>>& bytes(
       mpi::Communicator& communicator) {
     attempt(finding_, [&] {
@@ -72,10 +73,10 @@ class Messages {
   std::deque<Array> arrays_;
   std::optional<Finding> finding_;
   std::vector<std::span<const std::byte>> all_;
-  std::unique_ptr<StandIn> fetched_;
+  std::unique_ptr<BounceBuffer> fetched_;
 };
 
-/// The type that all ranks agree on.
+/// Returns the type that all ranks give. Throws a type fault if they differ.
 std::int64_t common_type(const AgreedSettings& agreed) {
   require(agreed.least[0] == any_type || agreed.least[0] == -agreed.least[1], Fault::type,
           "the ranks exchange arrays of different types: ", text_of(agreed.least[0]), " and ",
@@ -88,7 +89,7 @@ AgreedSettings agree_with_type(MPI_Comm user, std::int64_t type, const GivenSett
   return agree_on_settings(user, given, fault, {type, type == any_type ? any_type : -type});
 }
 
-/// The type, the senders, where each message begins in bytes, and the bytes.
+/// Returns the type, the senders, the offset of each message in bytes, and the bytes.
 nb::tuple received(std::int64_t type, const Inbox& inbox) {
   const auto* const bytes = reinterpret_cast<const std::uint8_t*>(inbox.data.data());
   return nb::make_tuple(type == any_type ? std::string() : text_of(type), new_array(inbox.ranks),
@@ -136,7 +137,7 @@ class PythonQuery {
     query_.emplace(*communicator_, std::move(parcels), exchange_options(agreed.settings),
                    messages.finding());
   }
-  /// Throws where there was no memory for them: those who ask are to be told.
+  /// Throws if the requests could not be allocated, so that the asking ranks learn of it.
   [[nodiscard]] nb::tuple requests() const {
     query_->requests().require_whole();
     return received(type_, query_->requests());

@@ -2,10 +2,10 @@
 
     halo = vicinal.Halo(comm, owned=(first, last), needed=indices)
     exchange = halo.start(x)
-    ...                       # compute what needs no ghosts
+    ...                       # computation that needs no ghosts
     ghosts = exchange.wait()
 
-Importing this package needs neither MPI nor mpi4py; making a Halo or a Graph does.
+Importing this package needs neither MPI nor mpi4py. Creating a Halo or a Graph needs both.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ __all__ = [
 
 
 def wait_any(pending: Sequence[Exchange | Request]) -> int | None:
-    """Wait until one of several exchanges and requests that are in flight is complete.
+    """Waits until one of several exchanges and requests in flight is complete.
 
-    Returns its position; None where none is in flight.  Those that were found complete before are passed
-    over.
+    Returns its position, or None if none is in flight. Exchanges and requests that were found
+    complete before are skipped. Raises vicinal.Error if the one found has failed.
     """
     if not isinstance(pending, Iterable):
         raise TypeError(f"pending is {shown(pending)}; give a list of exchanges and requests")
@@ -75,25 +75,26 @@ def wait_any(pending: Sequence[Exchange | Request]) -> int | None:
 
 
 def progress() -> None:
-    """Progress every exchange of the process.
+    """Progresses every exchange of the process.
 
-    Call it from long computations where other ranks may depend on this one to relay their data.
+    Call it from long computations if other ranks may depend on this one to relay their data.
     """
     if is_loaded():
         native().progress()
 
 
 def dump() -> None:
-    """Write to standard error what each exchange in flight waits for, for diagnosing a hang."""
+    """Writes to standard error what each exchange in flight waits for, to diagnose a hang."""
     if is_loaded():
         native().dump()
 
 
 def set_regions(comm: MPI.Comm, regions: str | Sequence[int]) -> None:
-    """Set the default regions of a communicator for halos and graphs made after.
+    """Sets the default regions of a communicator, for halos and graphs created later.
 
-    `regions` is a text ("node", "numa", "blocks:K", "round-robin:N", "list:0,0,1,...") or a label for each
-    rank, the same on all ranks.  Local, but collective where it is the first use of the communicator.
+    `regions` is a text ("node", "numa", "blocks:K", "round-robin:N", "list:0,0,1,...") or a label
+    for each rank. It must be the same on all ranks. Local, but collective if it is the first use of
+    the communicator.
     """
     if regions is None:
         raise TypeError("regions is None; give a text, such as 'node', or a label for each rank")
@@ -102,7 +103,7 @@ def set_regions(comm: MPI.Comm, regions: str | Sequence[int]) -> None:
 
 
 def get_regions(comm: MPI.Comm) -> NDArray[np.int32]:
-    """The region of each rank.  Collective where it is the first use of the communicator."""
+    """Returns the region of each rank. Collective if it is the first use of the communicator."""
     return native().get_regions(address_of_comm(comm))
 
 

@@ -13,35 +13,36 @@ if TYPE_CHECKING:
 
     from ._settings import PlanSettings
 
-# All are collective over `comm`.  The planner is what the environment variable VICINAL_ALLGATHER or the
-# persistent forms' `allgather` says, or one chosen for the machine; regions are the communicator's default ones.
-# The first call on a communicator, and the first after set_regions has changed the regions, makes its complete
-# graph and so waits for the other ranks; later nonblocking ones never do.  Blocks of all sizes share one plan,
-# which is made in the background; Allgatherv and Iallgatherv send one message per pair of ranks.  Raises
-# vicinal.Error, also on ranks that are not at fault but depend on one that is.
+# All functions are collective over `comm`. The environment variable VICINAL_ALLGATHER names the
+# planner, or else `allgather` of the persistent forms; the default chooses for the machine. Regions
+# are the default regions of the communicator. The first call on a communicator creates its complete
+# graph and waits for the other ranks. So does the first call after set_regions has changed the
+# regions. Later nonblocking calls never wait. Blocks of all sizes share one plan, made in the
+# background. Allgatherv and Iallgatherv send one message per pair of ranks. All raise vicinal.Error
+# on a rank that failed, and on ranks that depend on it.
 
 
 def Allgather(comm: MPI.Comm, sendbuf: Any, recvbuf: Any) -> None:
-    """Gather a block of each rank to all ranks: as `comm.Allgather(sendbuf, recvbuf)`.
+    """Gathers a block of each rank to all ranks, as `comm.Allgather(sendbuf, recvbuf)`.
 
-    `sendbuf` is an array, `[array, count, type]`, ... or MPI.IN_PLACE; `recvbuf` divides equally among the
-    ranks, or is given with the count of one block.
+    `sendbuf` is an array, `[array, count, type]`, ... or MPI.IN_PLACE. `recvbuf` divides equally
+    among the ranks, or is given with the count of one block.
     """
     Graph.of_all(comm).Neighbor_allgather(sendbuf, recvbuf)
 
 
 def Iallgather(comm: MPI.Comm, sendbuf: Any, recvbuf: Any) -> Request:
-    """Begin what Allgather does."""
+    """Begins an Allgather."""
     return Graph.of_all(comm).Ineighbor_allgather(sendbuf, recvbuf)
 
 
 def Allgather_init(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, **settings: Unpack[PlanSettings]) -> Request:
-    """Prepare what Allgather does once, to be started again and again."""
+    """Prepares an Allgather that can be started any number of times."""
     return Graph.of_all(comm).Neighbor_allgather_init(sendbuf, recvbuf, **settings)
 
 
 def Allgatherv(comm: MPI.Comm, sendbuf: Any, recvbuf: Any) -> None:
-    """Gather blocks of different sizes: as `comm.Allgatherv(sendbuf, recvbuf)`.
+    """Gathers blocks of different sizes, as `comm.Allgatherv(sendbuf, recvbuf)`.
 
     `recvbuf` is `[array, counts, displs, type]`, `[array, counts]`, ... with the same counts on all ranks.
     """
@@ -49,10 +50,10 @@ def Allgatherv(comm: MPI.Comm, sendbuf: Any, recvbuf: Any) -> None:
 
 
 def Iallgatherv(comm: MPI.Comm, sendbuf: Any, recvbuf: Any) -> Request:
-    """Begin what Allgatherv does."""
+    """Begins an Allgatherv."""
     return Graph.of_all(comm).Ineighbor_allgatherv(sendbuf, recvbuf)
 
 
 def Allgatherv_init(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, **settings: Unpack[PlanSettings]) -> Request:
-    """Prepare what Allgatherv does once, to be started again and again."""
+    """Prepares an Allgatherv that can be started any number of times."""
     return Graph.of_all(comm).Neighbor_allgatherv_init(sendbuf, recvbuf, **settings)

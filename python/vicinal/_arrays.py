@@ -1,7 +1,6 @@
-"""Arrays between NumPy's conventions and the compiled modules'.
+"""Conversion of arrays between NumPy's conventions and those of the compiled modules.
 
-What is asked of a user's argument is checked here or in the bindings, never left to an exchange that
-other ranks already wait for.
+User arguments are checked here or in the bindings, before other ranks can wait for the exchange.
 """
 
 from __future__ import annotations
@@ -18,22 +17,22 @@ from ._errors import Error
 
 LARGEST = np.iinfo(np.int64).max
 HOST_DEVICES = (1, 3, 11)
-"""DLPack's numbers of the host's memory: as it is, and pinned for NVIDIA's or AMD's devices."""
+"""DLPack device types in host memory: plain, and pinned for NVIDIA's or AMD's devices."""
 
 
 def shown(value: Any) -> str:
-    """A value in a message: itself where that is short, else its type."""
+    """Text of a value for a message: the value itself if it is short, else its type."""
     text = repr(value)
     return text if len(text) <= 40 else f"of type {type(value).__name__}"
 
 
 def is_masked(array: Any) -> bool:
-    """Whether it has a mask, which no exchange would move; one that masks nothing counts."""
+    """Returns whether an array has a mask, even one that hides nothing. Exchanges move no masks."""
     return isinstance(array, np.ma.MaskedArray) and np.ma.getmask(array) is not np.ma.nomask
 
 
 def is_array(value: Any) -> bool:
-    """Whether exchanges can reach its memory."""
+    """Returns whether exchanges can access the memory of a value."""
     if isinstance(value, np.ndarray):
         return True
     names = ("__cuda_array_interface__", "__dlpack__", "__array_interface__", "__array_struct__")
@@ -47,7 +46,7 @@ def is_array(value: Any) -> bool:
 
 
 def is_on_device(array: Any) -> bool:
-    """Whether it lies in the memory of a GPU, where NumPy does not reach it."""
+    """Returns whether an array lies in GPU memory, which NumPy cannot access."""
     if isinstance(array, np.ndarray):
         return False
     if hasattr(array, "__cuda_array_interface__"):
@@ -56,7 +55,7 @@ def is_on_device(array: Any) -> bool:
 
 
 def type_and_bytes(array: Any) -> tuple[np.dtype[Any], int]:
-    """The type of its values, and how many bytes they have, wherever it lies."""
+    """Type of an array's values, and its size in bytes, on the host or on a GPU."""
     if not is_on_device(array):
         reached = to_numpy(array)
         return reached.dtype, reached.nbytes
@@ -66,7 +65,7 @@ def type_and_bytes(array: Any) -> tuple[np.dtype[Any], int]:
 
 
 def stream_handle(stream: Any) -> int:
-    """The driver's handle of a stream of a GPU: a number, or what CuPy, PyTorch and Numba call a stream."""
+    """Driver's handle of a GPU stream: a number, or a stream of CuPy, PyTorch or Numba."""
     if hasattr(stream, "__cuda_stream__"):
         return int(stream.__cuda_stream__()[1])
     for name in ("ptr", "cuda_stream", "handle"):  # CuPy's, PyTorch's, Numba's
@@ -81,7 +80,7 @@ def stream_handle(stream: Any) -> int:
 
 
 def to_numpy(array: Any) -> NDArray[Any]:
-    """The same memory as a NumPy array."""
+    """NumPy array on the same memory."""
     if isinstance(array, np.ndarray):
         return array
     try:
@@ -94,7 +93,7 @@ def to_numpy(array: Any) -> NDArray[Any]:
 
 
 def ghosts_like(owned: Any, count: int, by_columns: bool) -> NDArray[Any]:
-    """A new array for `count` ghosts of what `owned` holds."""
+    """New array for `count` ghosts, with the type and shape of `owned`'s entries."""
     if is_on_device(owned):
         raise Error(
             "x lies in a device's memory and has no room for ghosts at its end; give an array for them there, as ghosts=",
@@ -105,12 +104,12 @@ def ghosts_like(owned: Any, count: int, by_columns: bool) -> NDArray[Any]:
 
 
 def tail(array: Any, first: int) -> NDArray[Any]:
-    """The entries of `array` from `first` on, not copied."""
+    """View of the entries of `array` from `first` on."""
     return array[first:] if is_on_device(array) else np.atleast_1d(to_numpy(array))[first:]
 
 
 def read_indices(values: Any, what: str) -> NDArray[np.int64]:
-    """Whole numbers as the library takes them; the argument is called `what` in messages."""
+    """Reads whole numbers as int64. `what` names the argument in messages."""
     expected = "give a list or a one-dimensional array of whole numbers"
     if is_masked(values):
         raise Error(f"{what} has a mask, which would be ignored; {expected} without one", "argument")
@@ -141,7 +140,7 @@ def read_indices(values: Any, what: str) -> NDArray[np.int64]:
 
 
 def read_ranks(values: Any, what: str) -> NDArray[np.int32]:
-    """Ranks; which of them exist is for the library to say."""
+    """Reads ranks as int32. The library checks that they exist."""
     array = read_indices(values, what)
     if array.size and (array.max() >= 2**31 or array.min() < -(2**31)):
         raise Error(f"{what} holds {np.abs(array).max()}, which is no rank", "rank")
@@ -149,7 +148,7 @@ def read_ranks(values: Any, what: str) -> NDArray[np.int32]:
 
 
 def read_owned(owned: Any) -> tuple[int, int] | NDArray[np.int64]:
-    """What a rank owns: a tuple of two whole numbers is a range, anything else an array of indices."""
+    """Reads owned indices: a tuple of two whole numbers is a range; anything else, an array."""
     if isinstance(owned, range) and owned.step == 1:
         owned = (owned.start, max(owned.start, owned.stop))
     if not isinstance(owned, tuple):

@@ -21,10 +21,10 @@ def _none() -> NDArray[np.int64]:
 
 @dataclass
 class Side:
-    """One side of a collective: counts and displacements by entry of the graph.
+    """One side of a collective: counts and displacements for each entry of the graph.
 
-    They are in elements of the one datatype, or with a datatype for each entry in bytes.  Where all blocks
-    are alike, there is one count.
+    They are in elements of the single datatype; with a datatype for each entry, displacements are
+    in bytes. If all blocks are equal, there is one count.
     """
 
     buffer: Any = None
@@ -34,7 +34,7 @@ class Side:
 
 
 def read_side(spec: Any, degree: int, what: str) -> Side:
-    """Read `spec` for `degree` edges with counts of their own; `what` names the argument in messages."""
+    """Reads `spec` for `degree` edges with a count each. `what` names the argument in messages."""
     buffer, counts, displacements, datatype = _parts_with_type(spec, what)
     if counts is None:
         counts = [_equal_share(buffer, degree, datatype.extent, what)] * degree
@@ -48,7 +48,7 @@ def read_side(spec: Any, degree: int, what: str) -> Side:
 
 
 def read_blocks(spec: Any, blocks: int, what: str) -> Side:
-    """Read `spec` for that many blocks of one size; a count that is given is that of one block."""
+    """Reads `spec` for `blocks` blocks of one size. A given count is the count of one block."""
     buffer, count, displacement, datatype = _parts_with_type(spec, what)
     if displacement is not None and np.any(np.asarray(displacement) != 0):
         raise Error(f"{what} has a displacement; give a part of the array instead", "argument")
@@ -60,7 +60,7 @@ def read_blocks(spec: Any, blocks: int, what: str) -> Side:
 
 
 def read_partitions(given: Any, degree: int, what: str) -> NDArray[np.int32]:
-    """Read numbers of partitions, one for each of `degree` edges or one for all; `what` names the argument."""
+    """Reads numbers of partitions: one for each of `degree` edges, or one for all."""
     numbers = read_indices([given] * degree if np.ndim(given) == 0 else given, what)
     if numbers.size and numbers.max() >= 2**31:
         raise Error(f"{what} holds {numbers.max()}; numbers of partitions must be below 2**31", "count")
@@ -68,7 +68,7 @@ def read_partitions(given: Any, degree: int, what: str) -> NDArray[np.int32]:
 
 
 def read_typed_side(spec: Any, degree: int, what: str) -> Side:
-    """Read `spec` for `degree` edges with datatypes of their own, and displacements in bytes."""
+    """Reads `spec` for `degree` edges with different datatypes, and displacements in bytes."""
     from mpi4py import MPI
 
     if not isinstance(spec, (list, tuple)) or not 2 <= len(spec) <= 4:
@@ -91,14 +91,14 @@ def read_typed_side(spec: Any, degree: int, what: str) -> Side:
 
 
 def is_in_place(spec: Any) -> bool:
-    """Whether it is MPI.IN_PLACE rather than a buffer."""
+    """Returns whether `spec` is MPI.IN_PLACE rather than a buffer."""
     from mpi4py import MPI
 
     return isinstance(spec, type(MPI.IN_PLACE)) and spec == MPI.IN_PLACE
 
 
 def _parts_with_type(spec: Any, what: str) -> tuple[Any, Any, Any, Any]:
-    """Buffer, counts, displacements, None where they are left out, and the datatype."""
+    """Buffer, counts, displacements (None if omitted) and datatype."""
     from mpi4py import MPI
 
     buffer, counts, displacements, datatype = _parts(spec, what, MPI.Datatype)
@@ -110,7 +110,7 @@ def _parts_with_type(spec: Any, what: str) -> tuple[Any, Any, Any, Any]:
 
 
 def _parts(spec: Any, what: str, datatype_class: type) -> tuple[Any, Any, Any, Any]:
-    """Buffer, counts, displacements and datatype, None for what is left out."""
+    """Buffer, counts, displacements and datatype, with None for omitted ones."""
     if not isinstance(spec, (list, tuple)):
         _check_buffer(spec, what, f"{what} is")
         return spec, None, None, None
@@ -132,7 +132,7 @@ def _parts(spec: Any, what: str, datatype_class: type) -> tuple[Any, Any, Any, A
 
 
 def _check_buffer(buffer: Any, what: str, begin: str) -> None:
-    """Refuse what has no memory to send or to fill; the message begins with `begin`."""
+    """Refuses a buffer without memory to send or to fill. The message begins with `begin`."""
     if isinstance(buffer, np.ndarray) or buffer is None:
         return
     if is_in_place(buffer):
@@ -145,7 +145,7 @@ def _check_buffer(buffer: Any, what: str, begin: str) -> None:
 
 
 def _read_type(given: Any, what: str, datatype_class: Any) -> Any:
-    """A datatype, which may be given by mpi4py's letters for it."""
+    """Reads a datatype, which may be given by its type code in mpi4py."""
     if isinstance(given, datatype_class):
         return given
     try:

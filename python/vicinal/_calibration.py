@@ -1,4 +1,4 @@
-"""What the command needs of the compiled module to measure a machine; programs have no use for it."""
+"""Access to the compiled measurements of a machine, for the command only."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Pair = tuple[int, int]
 
 
 class Calibrator(Protocol):
-    """Measures among the ranks of a communicator; src/choose/calibrate.hpp says what each function does.
+    """Measures among the ranks of a communicator. See src/calibrate/calibrate.hpp for each function.
 
-    All but `level`, `hosts` and `gpus` are collective.  Samples are in seconds, repetition after repetition, and empty on
-    ranks that have none.
+    All functions but `level`, `hosts` and `gpus` are collective. Samples are in seconds, repetition
+    by repetition, and empty on ranks that have none.
     """
 
     def level(self, one: int, other: int, /) -> str: ...
@@ -47,11 +47,11 @@ class Calibrator(Protocol):
 
 
 def calibrator(comm: MPI.Comm, regions: str) -> Calibrator:
-    """One for the ranks of `comm`.  Collective."""
+    """Creates a calibrator for the ranks of `comm`. Collective."""
     made: Calibrator = native().Calibrator(address_of_comm(comm), regions)
     return made
 
 
 def effort(repetitions: int, seconds: float) -> Any:
-    """How often something is measured, and for how long each time, about."""
+    """Number of repetitions of a measurement, and the approximate seconds of each."""
     return native().Effort(repetitions, seconds)

@@ -1,14 +1,13 @@
-"""The one exception of the package.
+"""The only exception class of the package.
 
-It is written in Python so that every compiled module, whichever of them is loaded, raises the same
-class.
+It is written in Python, so that every compiled module raises the same class.
 """
 
 from __future__ import annotations
 
 
 class Error(Exception):
-    """What vicinal reports: the message says what was given, what was expected and what to do.
+    """An error of vicinal. The message says what was given, what was expected and what to do.
 
     `kind` is the word for the fault: `argument`, `buffer`, `count`, `rank`, `datatype`, `topology`,
     `communicator`, `info`, `request`, `operation`, `memory`, `device`, `unsupported-operation`, `remote`
@@ -21,9 +20,9 @@ class Error(Exception):
 
 
 def fault_of(error: Exception) -> tuple[str, str]:
-    """What the other ranks are told of an error in reading this rank's arguments: its kind, and words."""
+    """Kind and message of an error in this rank's arguments, as other ranks learn of it."""
     if isinstance(error, Error):
         return error.kind, str(error)
     if isinstance(error, (AttributeError, TypeError, ValueError)):
         return "argument", str(error)
-    return "argument", f"{type(error).__name__}: {error}"  # whose text alone may say little
+    return "argument", f"{type(error).__name__}: {error}"  # the text alone may say little

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Reader = Callable[[Any, int, str], Side]
 
-# How the two sides of each collective are read.
+# Readers of the two sides of each collective.
 READERS: dict[str, tuple[Reader, Reader]] = {
     "alltoall": (read_blocks, read_blocks),
     "alltoallv": (read_side, read_side),
@@ -34,41 +34,38 @@ READERS: dict[str, tuple[Reader, Reader]] = {
 
 
 class Graph:
-    """Who talks to whom on a communicator.
+    """A directed graph over the ranks of a communicator.
 
     Parameters
     ----------
     comm
-        An mpi4py communicator.  It may be freed before the graph.
+        An mpi4py communicator. It may be freed before the graph.
     sources, destinations
         The ranks that this rank receives from and sends to, as for MPI_Dist_graph_create_adjacent.
-        They may repeat (the k-th edge from p to q at p is the k-th from p to q at q), and may be the rank itself.  Ranks
-        are never reordered.
-    strategy, regions, local, split_bytes, leader_shift, choice, plan_after, bias, wisdom, profile, verify
-        As for Halo; `strategy` may also be "common-neighbor", "distance-halving-pruned", "cascade", or for allgathers
-        "distance-halving".
+        A rank may occur several times: the k-th edge from p to q at p is the k-th from p to q at q.
+        A rank may name itself. Ranks are never reordered.
+    strategy, regions, local, split_bytes, choice, plan_after, bias, wisdom, profile, verify
+        As for Halo. `strategy` may also be "common-neighbor", "distance-halving-pruned", "cascade",
+        or for allgathers "distance-halving".
     idle_ranks
-        Whether ranks without edges "rest" (default), or take part in all exchanges, and may "lead" for their region.
-        With the latter they must call as the others do, with the same blocks.
-    group_size
-        The most ranks of a group of the strategy "common-neighbor" (default 0: as many as a cost model finds best).
+        "rest" (default): ranks without edges need not call. "lead": they may lead for their region,
+        and must make the same calls as other ranks, with the same blocks.
     radix
-        With which the strategies "cascade", and "tuna" and "tuna-hierarchical" of a complete graph, store and forward: 2 or more
-        (default 0: the one that a cost model finds best).
+        Radix of "cascade", and of "tuna" and "tuna-hierarchical" on a complete graph, 2 or more
+        (default 0: by a cost model).
     allgather
         The planner of a complete graph's allgathers: see `complete`.
     in_flight
-        How many alltoalls, and allgathers, that go by a plan are carried out at once, 1 to 8 (default 4).
-        Any number of nonblocking calls may be in flight; those beyond wait their turn.
+        Number of alltoalls, and of allgathers, that execute a plan at once: 1 to 8 (default 4). Any
+        number of nonblocking calls may be in flight; calls beyond the limit are queued.
     progress
-        As for Halo; with "strict", persistent requests and nonblocking calls go direct.
+        As for Halo. With "strict", persistent requests and nonblocking calls send direct messages.
     exchange
         The method by which `from_destinations` and `from_sources` find the other side: see sparse_exchange.
 
-    Collective over `comm`: the first graph on a communicator duplicates it, finds out where its ranks
-    live and sets up shared memory; later ones take two letters per rank and a few words inside each region.
-    Raises vicinal.Error on every rank where an argument of any cannot be read, settings differ, or the ends
-    of an edge do not both name it.
+    Collective over `comm`. The first graph on a communicator duplicates it, detects its locality
+    and sets up shared memory. All send two control messages per rank, and a few words per region.
+    Raises vicinal.Error on every rank for invalid arguments, unequal settings, one-sided edges.
     """
 
     __slots__ = ("_graph", "_module", "_settings")
@@ -88,10 +85,10 @@ class Graph:
 
     @classmethod
     def from_destinations(cls, comm: MPI.Comm, destinations: ArrayLike, **settings: Unpack[GraphSettings]) -> Self:
-        """Make a graph where each rank knows whom it sends to, and not whom it receives from.
+        """Creates a graph where each rank knows only the ranks that it sends to.
 
-        Sources are found by a sparse exchange, whose method is the setting `exchange`, and come in ascending
-        order.  Collective over `comm`.  Raises vicinal.Error on every rank.
+        A sparse exchange by the method `exchange` finds the sources, which are in ascending order.
+        Collective over `comm`. Raises vicinal.Error on every rank.
         """
         graph = cls.__new__(cls)
         graph._make_from_one_side(comm, {"destinations": destinations}, settings)
@@ -99,7 +96,7 @@ class Graph:
 
     @classmethod
     def from_sources(cls, comm: MPI.Comm, sources: ArrayLike, **settings: Unpack[GraphSettings]) -> Self:
-        """Make a graph where each rank knows whom it needs something from, as from_destinations."""
+        """As from_destinations, but each rank knows the ranks it receives from."""
         graph = cls.__new__(cls)
         graph._make_from_one_side(comm, {"sources": sources}, settings)
         return graph
@@ -110,11 +107,11 @@ class Graph:
         comm: MPI.Comm,
         **settings: Unpack[GraphSettings],
     ) -> Self:
-        """Make a graph of the topology that `comm` has: Cartesian, graph, or distributed graph.
+        """Creates a graph from the topology of `comm`: Cartesian, graph, or distributed graph.
 
-        The neighbours come in MPI's order; where a Cartesian one has none, `MPI.PROC_NULL` keeps its place
-        in sources and destinations, in counts and in buffers, whose parts for it are left alone.  Collective
-        over `comm`.  Raises vicinal.Error where `comm` has no topology.
+        The neighbors have MPI's order. In a Cartesian topology, `MPI.PROC_NULL` keeps the place of
+        a missing neighbor. Its parts of buffers are left alone.
+        Collective over `comm`. Raises vicinal.Error if `comm` has no topology.
         """
         graph = cls.__new__(cls)
         graph._make(comm, {}, settings, lambda module: module.make_graph_from_topology)
@@ -126,12 +123,12 @@ class Graph:
         comm: MPI.Comm,
         **settings: Unpack[GraphSettings],
     ) -> Self:
-        """Make the graph in which every rank has an edge to and from every rank, itself included.
+        """Creates the graph with an edge from every rank to every rank, itself included.
 
-        Its allgathers are those of the communicator, by the planner `allgather`: "automatic" (default),
-        "locality-bruck", "bruck", "dissemination", "recursive-doubling", "ring", "hierarchical", "multi-lane" or
-        any strategy for allgathers.  Its alltoalls have the strategies "tuna" and "tuna-hierarchical" beside the
-        others.  MPI.IN_PLACE is allowed, but where there are partitions.  Collective over `comm`.
+        `allgather` names the planner of its allgathers: "automatic" (default), "locality-bruck",
+        "bruck", "dissemination", "recursive-doubling", "ring", "hierarchical", "multi-lane" or any
+        strategy for allgathers. Its alltoalls have the strategies "tuna" and "tuna-hierarchical",
+        too. MPI.IN_PLACE is allowed, except with partitions. Collective over `comm`.
         """
         graph = cls.__new__(cls)
         graph._make(comm, {}, settings, lambda module: module.make_complete_graph)
@@ -152,23 +149,23 @@ class Graph:
         settings: GraphSettings,
         function: Callable[[Native], Callable[..., NativeGraph]],
     ) -> None:
-        """Make it by a function of the compiled module, given what is known of neighbours, and settings."""
+        """Creates the graph by a function of the compiled module."""
         check_names(settings, GraphSettings)
         self._module, address = native(), address_of_comm(comm)
-        self._module.require_usable()  # before the communicator is asked for its size, which MPI answers
+        self._module.require_usable()  # before the size of the communicator is read from MPI
         self._settings = {}
         ranks = dict.fromkeys(known, np.empty(0, np.int32))
         fault: Fault | None = None
         try:
             ranks = {what: self._read(comm, given, what) for what, given in known.items()}
             self._settings = given_settings(**settings)
-        except Exception as error:  # raised where all ranks meet, so that the others learn of it
+        except Exception as error:  # raised in the agreement of all ranks, so that all learn of it
             fault = fault_of(error)
         self._graph = function(self._module)(address, *ranks.values(), self._settings, fault)
 
     @classmethod
     def of_all(cls, comm: MPI.Comm) -> Self:
-        """The complete graph that is kept with `comm` for its allgathers.
+        """The complete graph of `comm`, which exists as long as `comm`.
 
         Collective over `comm` the first time, and after set_regions.
         """
@@ -207,15 +204,15 @@ class Graph:
         blocking: bool = False,
         partitions: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> Request:
-        """Plan a collective where there are settings; else begin a call of it, in its blocking form or not."""
-        self._module.require_usable()  # before datatypes are asked for their extents, which MPI answers
+        """Plans a collective if there are settings; otherwise begins a call of it."""
+        self._module.require_usable()  # before extents of datatypes are read from MPI
         read_send, read_receive = READERS[collective]
         gathers = collective.startswith("allgather")
         given = None if settings is None else dict(self._settings)
         send, receive = Side(), Side()
         in_place = is_in_place(sendbuf)
         identities: NDArray[np.int64] | None = None
-        # That there are partitions is known to all ranks, also where those of one cannot be read.
+        # All ranks know that there are partitions, even if one rank's partitions are invalid.
         ready, arriving = (None, None) if partitions is None else (np.empty(0, np.int32), np.empty(0, np.int32))
         fault: Fault | None = None
         try:
@@ -236,7 +233,7 @@ class Graph:
             if partitions is not None:
                 ready = read_partitions(partitions[0], len(self._graph.destinations()), "sendpartitions")
                 arriving = read_partitions(partitions[1], len(self._graph.sources()), "recvpartitions")
-        except Exception as error:  # told to the neighbours, who are waiting for this rank
+        except Exception as error:  # reported to the neighbors, which wait for this rank
             fault = fault_of(error)
         request = self._module.neighbor(
             self._graph, collective,
@@ -254,14 +251,14 @@ class Graph:
         recvbuf: Any,
         **settings: Unpack[PlanSettings],
     ) -> Request:
-        """Prepare an all-to-all of equal blocks: block i goes to destination i, or comes from source i.
+        """Prepares an all-to-all of equal blocks: block i is for destination i, or from source i.
 
-        `sendbuf` and `recvbuf` are arrays that divide equally among the neighbours, or specifications as for
-        mpi4py: `[array, count, type]`, `[array, count]`, `[array, type]`, with the count of one block.
+        `sendbuf` and `recvbuf` are arrays that divide equally among the neighbors, or mpi4py's
+        `[array, count, type]`, `[array, count]`, `[array, type]`, with the count of one block.
 
-        Collective over the ranks that have neighbours.  The settings are those of a graph but `regions`,
-        `in_flight` and `exchange`, and are the graph's where they are not given.  Raises vicinal.Error on the
-        rank at fault and on all that paths of edges connect with it.
+        Collective over the ranks that have neighbors. The settings are those of a graph except
+        `regions`, `in_flight` and `exchange`; the graph's hold by default. Raises vicinal.Error on
+        the rank that failed and on all ranks that paths of edges connect with it.
         """
         return self._begin("alltoall", sendbuf, recvbuf, settings=plan_settings(settings))
 
@@ -272,19 +269,18 @@ class Graph:
         items: ArrayLike | None = None,
         **settings: Unpack[PlanSettings],
     ) -> Request:
-        """Prepare an all-to-all with counts.
+        """Prepares an all-to-all with counts.
 
         `sendbuf` and `recvbuf` are buffer specifications as for mpi4py: `[array, counts, displs, type]`,
-        `[array, (counts, displs), type]`, `[array, counts]`, ...; counts and displacements are in
-        elements, an entry for each edge.  Send regions may overlap each other, receive regions must
-        not.  The settings are the graph's where they are not given.
+        `[array, (counts, displs), type]`, `[array, counts]`, ... Counts and displacements are in
+        elements, with an entry for each edge. Send regions may overlap each other; receive regions
+        must not. The graph's settings hold by default.
 
-        `items` gives an identity, not negative, for each element sent, edge after edge: elements of one
-        rank with the same identity must have equal values whenever the request is started; they travel
-        once where the planner can share them.
+        `items` gives an identity, not negative, for each element sent, edge after edge. Elements of
+        a rank with equal identities must have equal values at each start, and may be sent once.
 
-        Collective over the ranks that have neighbours.  Raises vicinal.Error on the rank at fault and on all
-        that paths of edges connect with it.
+        Collective over the ranks that have neighbors. Raises vicinal.Error on the rank that failed
+        and on all ranks that paths of edges connect with it.
         """
         return self._begin("alltoallv", sendbuf, recvbuf, items, plan_settings(settings))
 
@@ -296,13 +292,14 @@ class Graph:
         recvpartitions: ArrayLike,
         **settings: Unpack[PlanSettings],
     ) -> Request:
-        """Prepare an all-to-all with counts whose parts become ready one by one, after MPI-4's partitions.
+        """Prepares an all-to-all with counts in partitions, after MPI-4.
 
-        What goes to destination i is `sendpartitions[i]` equal parts, or `sendpartitions` where that is one
-        number; what comes from source i, `recvpartitions[i]`, which need not be what its sender has.  After each
-        start every part is to be marked by `Request.pready`, from any thread; `Request.parrived` says which
-        have come.  Strategies other than "direct" and "nearest-first" may hold parts back until all that
-        share a message are ready.  The rest is as for Neighbor_alltoallv_init.
+        Data for destination i has `sendpartitions[i]` equal parts (or `sendpartitions`, if a
+        number), data from source i `recvpartitions[i]`. The two ends of an edge may have different
+        numbers. After each start, mark every part once by `Request.pready`, from any thread.
+        `Request.parrived` tells which have arrived. Strategies other than "direct" and
+        "nearest-first" may delay a part until all parts of its message are ready. Otherwise as
+        Neighbor_alltoallv_init.
         """
         return self._begin(
             "alltoallv", sendbuf, recvbuf, None, plan_settings(settings), partitions=(sendpartitions, recvpartitions)
@@ -314,10 +311,10 @@ class Graph:
         recvbuf: Any,
         **settings: Unpack[PlanSettings],
     ) -> Request:
-        """Prepare an all-to-all with a datatype for each neighbour.
+        """Prepares an all-to-all with a datatype for each neighbor.
 
         `sendbuf` and `recvbuf` are `[array, counts, displs, types]`, `[array, (counts, displs), types]` or
-        `[array, types]` (counts of 1, displacements of 0), with displacements in bytes.  The rest is as for
+        `[array, types]` (counts 1, displacements 0). Displacements are in bytes. Otherwise as
         Neighbor_alltoall_init.
         """
         return self._begin("alltoallw", sendbuf, recvbuf, settings=plan_settings(settings))
@@ -328,10 +325,10 @@ class Graph:
         recvbuf: Any,
         **settings: Unpack[PlanSettings],
     ) -> Request:
-        """Prepare an allgather: `sendbuf` goes to all destinations, block i comes from source i.
+        """Prepares an allgather: `sendbuf` goes to all destinations, block i comes from source i.
 
         `sendbuf` is an array or `[array, count, type]`, ...; `recvbuf` is as for Neighbor_alltoall_init.
-        Strategies pass a block on through other ranks where that pays.  The rest is as for
+        Strategies forward a block through other ranks if that is faster. Otherwise as
         Neighbor_alltoall_init.
         """
         return self._begin("allgather", sendbuf, recvbuf, settings=plan_settings(settings))
@@ -342,58 +339,58 @@ class Graph:
         recvbuf: Any,
         **settings: Unpack[PlanSettings],
     ) -> Request:
-        """Prepare an allgather with counts: `recvbuf` is as for Neighbor_alltoallv_init.
+        """Prepares an allgather with counts: `recvbuf` is as for Neighbor_alltoallv_init.
 
-        The rest is as for Neighbor_allgather_init.
+        Otherwise as Neighbor_allgather_init.
         """
         return self._begin("allgatherv", sendbuf, recvbuf, settings=plan_settings(settings))
 
     # --- blocking and nonblocking -----------------------------------------------------------------------
     #
-    # With the graph's settings, and buffers as for the persistent ones.  Ranks call in the same order.  A
-    # nonblocking call never waits for other ranks.  A blocking alltoall or allgather goes by a plan; the first few of
-    # those with counts, and of the nonblocking ones, send one message per edge.  See vicinal.h.  An
-    # error is that of one call: it is raised on the rank at fault and on those whose data depend on that
-    # rank's, and later calls are as good as ever.
+    # They use the graph's settings, and take buffers as the persistent forms do. Ranks call in the
+    # same order. A nonblocking call never waits for other ranks. A blocking alltoall or allgather
+    # uses a plan. The first few other calls send one message per edge. See vicinal.h. An error
+    # concerns one call, on the rank that failed and on ranks that depend on it. Later calls can
+    # succeed.
 
     def Neighbor_alltoall(self, sendbuf: Any, recvbuf: Any) -> None:
-        """Run once what Neighbor_alltoall_init prepares."""
+        """Runs an all-to-all as of Neighbor_alltoall_init."""
         self._begin("alltoall", sendbuf, recvbuf, blocking=True).wait()
 
     def Ineighbor_alltoall(self, sendbuf: Any, recvbuf: Any) -> Request:
-        """Begin what Neighbor_alltoall does."""
+        """Begins a Neighbor_alltoall."""
         return self._begin("alltoall", sendbuf, recvbuf)
 
     def Neighbor_alltoallv(self, sendbuf: Any, recvbuf: Any) -> None:
-        """Run once what Neighbor_alltoallv_init prepares."""
+        """Runs an all-to-all as of Neighbor_alltoallv_init."""
         self._begin("alltoallv", sendbuf, recvbuf, blocking=True).wait()
 
     def Ineighbor_alltoallv(self, sendbuf: Any, recvbuf: Any) -> Request:
-        """Begin what Neighbor_alltoallv does."""
+        """Begins a Neighbor_alltoallv."""
         return self._begin("alltoallv", sendbuf, recvbuf)
 
     def Neighbor_alltoallw(self, sendbuf: Any, recvbuf: Any) -> None:
-        """Run once what Neighbor_alltoallw_init prepares."""
+        """Runs an all-to-all as of Neighbor_alltoallw_init."""
         self._begin("alltoallw", sendbuf, recvbuf, blocking=True).wait()
 
     def Ineighbor_alltoallw(self, sendbuf: Any, recvbuf: Any) -> Request:
-        """Begin what Neighbor_alltoallw does."""
+        """Begins a Neighbor_alltoallw."""
         return self._begin("alltoallw", sendbuf, recvbuf)
 
     def Neighbor_allgather(self, sendbuf: Any, recvbuf: Any) -> None:
-        """Run once what Neighbor_allgather_init prepares."""
+        """Runs an allgather as of Neighbor_allgather_init."""
         self._begin("allgather", sendbuf, recvbuf, blocking=True).wait()
 
     def Ineighbor_allgather(self, sendbuf: Any, recvbuf: Any) -> Request:
-        """Begin what Neighbor_allgather does."""
+        """Begins a Neighbor_allgather."""
         return self._begin("allgather", sendbuf, recvbuf)
 
     def Neighbor_allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:
-        """Run once what Neighbor_allgatherv_init prepares."""
+        """Runs an allgather as of Neighbor_allgatherv_init."""
         self._begin("allgatherv", sendbuf, recvbuf, blocking=True).wait()
 
     def Ineighbor_allgatherv(self, sendbuf: Any, recvbuf: Any) -> Request:
-        """Begin what Neighbor_allgatherv does."""
+        """Begins a Neighbor_allgatherv."""
         return self._begin("allgatherv", sendbuf, recvbuf)
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
-"""Choosing the compiled module that fits the MPI of this process.
+"""Choice of the compiled module that fits the MPI of this process.
 
-mpi4py decides which MPI that is, when mpi4py.MPI is first imported.  Nothing here happens on `import
-vicinal`, so that what needs no MPI (plans, `vicinal explain`) works where there is none.
+mpi4py decides which MPI that is, at the first import of mpi4py.MPI. Nothing here runs on `import
+vicinal`, so that functions without MPI (plans, `vicinal explain`) work without any MPI.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from typing import Any, cast
 from ._types import Native
 
 ABIS = ("mpich", "openmpi", "abi")
-"""What modules are called; `abi` is the MPI standard's own."""
+"""Names of the modules; `abi` is the MPI standard's own ABI."""
 LABELS = {"mpich": "mpich", "impi": "mpich", "openmpi": "openmpi", "mpiabi": "abi"}
 VENDORS = {"mpich": ("MPICH", "Intel MPI", "MVAPICH", "MVAPICH2", "Cray MPI"), "openmpi": ("Open MPI",)}
 
 
 def built() -> list[str]:
-    """The kinds of MPI for which this installation has a module."""
+    """Returns the kinds of MPI for which this installation has a module."""
     folder = Path(__file__).parent
     found = {path.name.removeprefix("_mpi_").split(".")[0] for path in folder.glob("_mpi_*.so")}
     return sorted(found)
 
 
 def abi_of(mpi: ModuleType) -> str:
-    """Which kind of MPI mpi4py was built for: `mpich`, `openmpi`, `abi` (the standard's own), or the name of another."""
-    # mpi4py's wheels hold a module for each kind, and its name says which it is.
+    """Returns mpi4py's kind of MPI: `mpich`, `openmpi`, `abi` (the standard's), or another name."""
+    # mpi4py's wheels have a module for each kind, named after it.
     label = re.search(r"MPI\.(mpich|openmpi|mpiabi|impi|msmpi)\b", Path(mpi.__file__ or "").name)
     if label:
         return LABELS.get(label.group(1), label.group(1))
-    # One that was built from source is for the MPI that it is linked to, whose vendor may have several.
+    # mpi4py built from source is linked to one MPI, whose vendor may use several ABIs.
     if hasattr(mpi, "Get_abi_version") and mpi.Get_abi_version()[0] > 0:
         return "abi"
     vendor: str = mpi.get_vendor()[0]
@@ -46,7 +46,7 @@ def abi_of(mpi: ModuleType) -> str:
 
 @functools.cache
 def native() -> Native:
-    """The compiled module; imports mpi4py.MPI, which initializes MPI."""
+    """Returns the compiled module. Imports mpi4py.MPI, which initializes MPI."""
     try:
         from mpi4py import MPI
     except ModuleNotFoundError:
@@ -64,18 +64,18 @@ def native() -> Native:
             "by the environment variable MPI4PY_LIBMPI."
         )
     module = cast(Native, importlib.import_module(name))
-    # mpi4py ends MPI after this, and our thread must be out of it by then.
+    # mpi4py finalizes MPI after this, and the progress thread must have ended by then.
     atexit.register(module.stop_threads)
     return module
 
 
 def is_loaded() -> bool:
-    """Whether there can be anything in flight."""
+    """Returns whether a compiled module is loaded, so that exchanges can be in flight."""
     return any(f"vicinal._mpi_{abi}" in sys.modules for abi in ABIS)
 
 
 def address_of_comm(comm: Any) -> int:
-    """Where mpi4py keeps the communicator's handle."""
+    """Returns the address at which mpi4py keeps the communicator's handle."""
     from mpi4py import MPI
 
     if not isinstance(comm, MPI.Comm):

@@ -1,4 +1,4 @@
-"""What a graph's collectives give back: requests that can be started, tested and awaited."""
+"""Requests of a graph's collectives and of halos, which can be started, tested and awaited."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class Request:
     """A neighborhood collective, persistent or nonblocking, or a persistent exchange of a halo.
 
-    Everything is local; the buffers are kept alive.  That of a nonblocking call is in flight from the
-    beginning, and cannot be started again.
+    All methods are local. A request keeps its buffers alive. The request of a nonblocking call is
+    in flight from the beginning, and cannot be started again.
     """
 
     __slots__ = ("_request",)
@@ -24,43 +24,47 @@ class Request:
         self._request = request
 
     def start(self) -> None:
-        """Begin an execution; never waits for other ranks.  Raises vicinal.Error where one is in flight.
+        """Begins an execution. Never waits for other ranks.
 
-        Until it is complete, the send buffer must not be changed nor the receive buffer used.
+        Raises vicinal.Error if one is in flight. Until completion, the send buffer must not be
+        changed nor the receive buffer used.
         """
         self._request.start()
 
     def test(self) -> bool:
-        """Whether the execution is complete, or none is in flight.  Progresses all others too."""
+        """Returns whether it is complete, or none is in flight. Progresses all exchanges."""
         return self._request.test()
 
     def wait(self, *, stream: Any = None) -> None:
-        """Wait until the execution is complete, progressing all others too.
+        """Waits until the execution is complete, and progresses all exchanges.
 
-        With a `stream` of a GPU, what is put on the stream from now on comes after the execution, and what the GPU has
-        still to do is not waited for (see `Exchange.wait`).
+        With a `stream` of a GPU, later work on it runs after the execution. The process does not
+        wait for the GPU's remaining work (see `Exchange.wait`).
         """
         self._request.wait(stream)
 
     def pready(self, neighbor: int, partition: int) -> None:
-        """Mark a partition of what goes to destination `neighbor` of the graph as ready to be sent.
+        """Marks a partition for destination `neighbor` of the graph as ready to be sent.
 
-        To be called once for each partition after each start, in any order and from any threads, also while
-        another one waits.  Raises vicinal.Error where there is no such partition, it has been marked already, or
-        nothing is in flight.
+        Call it once for each partition after each start, in any order and from any threads, even
+        while another thread waits. Raises vicinal.Error if the partition does not exist or is
+        already marked, or if nothing is in flight.
         """
         self._request.mark_ready(neighbor, partition, partition)
 
     def pready_range(self, neighbor: int, first: int, last: int) -> None:
-        """Mark the partitions `first` to `last`, both included, as pready."""
+        """Marks the partitions `first` to `last`, both included, as pready does."""
         self._request.mark_ready(neighbor, first, last)
 
     def parrived(self, neighbor: int, partition: int) -> bool:
-        """Whether a partition of what comes from source `neighbor` may be read.  Progresses all exchanges if not."""
+        """Returns whether a partition from source `neighbor` may be read.
+
+        Progresses all exchanges if it may not.
+        """
         return self._request.has_arrived(neighbor, partition)
 
     def free(self) -> None:
-        """Wait for an execution in flight and give everything back.  Also happens when it is dropped."""
+        """Waits for an execution in flight and frees the request, as dropping it does."""
         self._request.free()
 
     def __enter__(self) -> Self:
@@ -74,14 +78,14 @@ class Request:
 
     @property
     def statistics(self) -> Statistics:
-        """What one execution of a persistent request costs this rank, in bytes."""
+        """Costs of one execution of a persistent request on this rank, in bytes."""
         return Statistics(*self._request.counts())
 
     @property
     def strategy(self) -> str:
-        """The name of a persistent request's planner."""
+        """Name of a persistent request's planner."""
         return self._request.strategy
 
     def describe(self) -> str:
-        """This rank's plan for a persistent request, as text."""
+        """Returns this rank's plan for a persistent request, as text."""
         return self._request.text()

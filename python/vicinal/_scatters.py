@@ -1,4 +1,4 @@
-"""What the command needs of the compiled module to time scatters on GPUs; programs have no use for it."""
+"""Access to the compiled benchmark of scatters on GPUs, for the command only."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Gpu(Protocol):
 
 
 class Contestant(Protocol):
-    """Who carries a scatter out."""
+    """An implementation of a scatter, compared with others."""
 
     def run(self, iterations: int, /) -> tuple[float, float]:
-        """Seconds that each of so many scatters in a row takes, to begin and to end it."""
+        """Runs scatters in a row. Returns the mean seconds to begin and to end one."""
 
     def free(self) -> None:
         """Collective."""
@@ -38,8 +38,9 @@ class Contestant(Protocol):
 class Vectors:
     """One rank's vectors of a scatter, on a GPU.
 
-    This one has a part for each of `targets`, of which the values that lie `stride` apart go there.  `needed` are the `count` values from each of `sources`, by their numbers among those of all ranks' vectors; `first` is that of the
-    first value here.
+    The vector has one part for each of `targets`. From each part it sends the values that lie
+    `stride` apart. `needed` are the global numbers of the `count` values from each of `sources`.
+    `first` is the global number of this vector's first value.
     """
 
     def __init__(
@@ -49,37 +50,40 @@ class Vectors:
         self._vectors = native().ScatterVectors(address_of_comm(comm), gpu, sources, targets, count, stride, first, needed)
 
     def fill(self, round_: int) -> None:
-        """Other values in each round; whatever arrived is spoiled."""
+        """Sets the vector to the values of a round, and overwrites the received values."""
         self._vectors.fill(round_)
 
     def right(self, round_: int) -> bool:
-        """Whether what has arrived is what should have."""
+        """Returns whether the received values are the expected ones."""
         right: bool = self._vectors.right(round_)
         return right
 
     def application(self, way: ApplicationWay) -> Contestant:
-        """Of what the application stages itself, by MPI_Ineighbor_alltoallv, or one message to each; or, with whole vectors, of
-        what the host packs of them.  Collective."""
+        """An application that stages its data itself. Collective.
+
+        It sends by MPI_Ineighbor_alltoallv, or by one message to each target. With whole vectors,
+        the host packs.
+        """
         made: Contestant = self._vectors.application(way)
         return made
 
     def halo(self, **settings: Any) -> Contestant:
-        """As a halo.  Collective."""
+        """A halo. Collective."""
         made: Contestant = self._vectors.halo(given_settings(**settings))
         return made
 
     def copy(self) -> Contestant:
-        """What arrives, copied on the GPU."""
+        """A copy of the expected values on the GPU."""
         made: Contestant = self._vectors.copy()
         return made
 
 
 def count_gpus() -> int:
-    """How many this host has, as their driver says; an Error where there are none to be had."""
+    """Number of GPUs of this host, from their driver. Raises Error if there is none."""
     return native().count_gpus()
 
 
 def gpu(number: int) -> Gpu:
-    """One of them."""
+    """Returns the GPU with this number."""
     made: Gpu = native().ApplicationGpu(number)
     return made

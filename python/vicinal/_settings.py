@@ -1,7 +1,7 @@
 """Settings as keyword arguments.
 
-They are the info keys of the C interface under shorter names.  The environment variable of a setting
-wins over the argument, so that a program can be tried out differently without touching it.
+They are the info keys of the C interface under shorter names. The environment variable of a setting
+overrides the argument, so that a user can try other settings without changing the program.
 """
 
 from __future__ import annotations
@@ -16,15 +16,13 @@ from ._errors import Error
 
 
 class PlanSettings(TypedDict, total=False):
-    """What can be chosen for one plan."""
+    """Settings of one plan."""
 
     strategy: str | None
     allgather: str | None
     local: str | None
     device_way: str | None
     split_bytes: int | None
-    leader_shift: int | None
-    group_size: int | None
     radix: int | None
     choice: str | None
     plan_after: int | None
@@ -36,7 +34,7 @@ class PlanSettings(TypedDict, total=False):
 
 
 class HaloSettings(TypedDict, total=False):
-    """What can be chosen for a halo."""
+    """Settings of a halo."""
 
     strategy: str | None
     regions: str | Sequence[int] | None
@@ -44,7 +42,6 @@ class HaloSettings(TypedDict, total=False):
     device_way: str | None
     in_flight: int | None
     split_bytes: int | None
-    leader_shift: int | None
     idle_ranks: str | None
     choice: str | None
     plan_after: int | None
@@ -56,7 +53,7 @@ class HaloSettings(TypedDict, total=False):
 
 
 class GraphSettings(PlanSettings, total=False):
-    """What can be chosen for all plans of a graph."""
+    """Settings of all plans of a graph."""
 
     regions: str | Sequence[int] | None
     in_flight: int | None
@@ -65,7 +62,7 @@ class GraphSettings(PlanSettings, total=False):
 
 
 def check_names(settings: Mapping[str, Any], kind: type) -> None:
-    """Refuse settings that a function does not know, as Python does with arguments."""
+    """Refuses settings that a function does not know, as Python does with arguments."""
     known = list(kind.__annotations__)
     for name in settings:
         if name not in known:
@@ -75,13 +72,13 @@ def check_names(settings: Mapping[str, Any], kind: type) -> None:
 
 
 def plan_settings(settings: PlanSettings) -> dict[str, Any]:
-    """The same as a dictionary, after refusing names that are none."""
+    """Returns the settings as a dictionary, after a check of their names."""
     check_names(settings, PlanSettings)
     return cast("dict[str, Any]", settings)
 
 
 def given_settings(**settings: Any) -> dict[str, str]:
-    """The info keys and values for those arguments that are not None."""
+    """Info keys and values of the arguments that are not None."""
     given = {}
     for name, value in settings.items():
         if value is None:

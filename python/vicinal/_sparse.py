@@ -1,4 +1,4 @@
-"""Sparse exchanges: each rank knows whom it sends to, and none whom it receives from."""
+"""Sparse exchanges: each rank knows the ranks it sends to, but not those it receives from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 ANY_TYPE = 2**63 - 1
-"""The type of a rank that has no arrays."""
+"""The type given by a rank without arrays."""
 
 
 def sparse_exchange(
@@ -29,15 +29,17 @@ def sparse_exchange(
     regions: str | Sequence[int] | None = None,
     local: str | None = None,
 ) -> dict[int, NDArray[Any]]:
-    """Send an array to each of some ranks; return those that came, by the rank that sent them.
+    """Sends an array to each of some ranks. Returns the received arrays, by sender.
 
-    `messages` maps ranks to one-dimensional arrays or single values, of one type on all ranks; empty ones are delivered,
-    and so is one to the own rank.  They may lie on a GPU (see docs/gpu.md); what comes is NumPy's.  `method` is "automatic" (default), "personalized", "nonblocking",
-    "locality" or "locality-personalized" (see vicinal.h); `regions` and `local` are as for `Halo`.
+    `messages` maps ranks to one-dimensional arrays or single values, of one type on all ranks.
+    Empty messages and a message to the own rank are delivered, too. Messages may lie on a GPU (see
+    docs/gpu.md); received arrays are NumPy's. `method` is "automatic" (default), "personalized",
+    "nonblocking", "locality" or "locality-personalized" (see vicinal.h); `regions` and `local` are
+    as for `Halo`.
 
-    Collective, and the settings must be the same on all ranks.  Costs an allreduce, in which the ranks
-    agree on the type and on being without a fault, and the exchange.  Raises vicinal.Error on every rank
-    where one is at fault, or where the types differ.
+    Collective; the settings must be the same on all ranks. Costs an allreduce, in which the ranks
+    agree on the type and on errors, and the exchange. Raises vicinal.Error on every rank if one
+    rank failed or if the types differ.
     """
     ranks, arrays, code, settings, fault = _read(messages, "messages", method, regions, local)
     received = native().sparse_exchange(address_of_comm(comm), ranks, arrays, code, settings, fault)
@@ -53,12 +55,12 @@ def sparse_query(
     regions: str | Sequence[int] | None = None,
     local: str | None = None,
 ) -> dict[int, NDArray[Any]]:
-    """Send a request to each of some ranks; return their replies, by the rank that was asked.
+    """Sends a request to each of some ranks. Returns their replies, by the rank that was asked.
 
-    `answer(rank, request)` is called for each request to this rank, by ascending rank, and returns the
-    reply to it: a one-dimensional array, of one type on all ranks.  It must not communicate by vicinal on
-    `comm`.  What it raises is raised here, and as vicinal.Error on all other ranks.  Otherwise as
-    `sparse_exchange`.
+    vicinal calls `answer(rank, request)` for each request to this rank, by ascending rank. It
+    returns the reply, a one-dimensional array, of one type on all ranks. It must not communicate by
+    vicinal on `comm`. An exception from it is raised here, and as vicinal.Error on all other ranks.
+    Otherwise as `sparse_exchange`.
     """
     ranks, arrays, code, settings, fault = _read(requests, "requests", method, regions, local)
     query = native().Query(address_of_comm(comm), ranks, arrays, code, settings, fault)
@@ -69,7 +71,7 @@ def sparse_query(
             raise TypeError(f"answer is {shown(answer)}; give a function of a rank and its request that returns the reply")
         replies = [answer(rank, request) for rank, request in _split(query.requests())]
         arrays, code = _read_arrays(replies, "the reply")
-    except Exception as error:  # the others wait for this rank's replies
+    except Exception as error:  # other ranks wait for this rank's replies
         raised = error
         fault = (error.kind, str(error)) if isinstance(error, Error) else ("argument", f"answer raised {error!r}")
         arrays, code = [], ANY_TYPE
@@ -84,7 +86,7 @@ def sparse_query(
 def _read(
     messages: Mapping[int, ArrayLike], what: str, method: str | None, regions: str | Sequence[int] | None, local: str | None
 ) -> tuple[NDArray[np.int32], list[Any], int, dict[str, str], Fault | None]:
-    """The arguments as the compiled module takes them; what is wrong is raised where all ranks meet."""
+    """Arguments for the compiled module. Its agreement of all ranks raises any error."""
     try:
         settings = given_settings(exchange=method, regions=regions, local=local)
         if not isinstance(messages, Mapping):
@@ -97,7 +99,7 @@ def _read(
 
 
 def _read_arrays(values: list[Any], what: str) -> tuple[list[Any], int]:
-    """The bytes of arrays of one type, those on a GPU as they are, and a number for the type."""
+    """Bytes of arrays of one type, with those on a GPU unchanged, and a number for the type."""
     arrays = [value if is_on_device(value) else _to_host(value, what) for value in values]
     types = [type_and_bytes(array)[0] for array in arrays]
     for array, dtype in zip(arrays, types):
@@ -112,14 +114,14 @@ def _read_arrays(values: list[Any], what: str) -> tuple[list[Any], int]:
 
 
 def _to_host(value: Any, what: str) -> NDArray[Any]:
-    """Without gaps; a single value is an array of one."""
+    """Contiguous NumPy array; a single value becomes an array of one."""
     if is_masked(value):
         raise Error(f"{what} has a mask, which would be lost; give its filled(...) or its data", "buffer")
     return np.ascontiguousarray(value)
 
 
 def _code_of(dtype: np.dtype[Any], begin: str) -> int:
-    """NumPy's own name for a type, in the bytes of a number."""
+    """NumPy's name for a type, in the bytes of a number."""
     name = dtype.str.encode()
     if dtype.hasobject or dtype.names is not None or dtype.itemsize == 0 or len(name) > 8:
         raise Error(f"{begin} cannot be exchanged; give an array of numbers, or of texts of a fixed length", "datatype")
@@ -127,7 +129,7 @@ def _code_of(dtype: np.dtype[Any], begin: str) -> int:
 
 
 def _split(received: Any) -> list[tuple[int, NDArray[Any]]]:
-    """Each sender, and a view of what it has sent."""
+    """Each sender, and a view of the values that it sent."""
     name, ranks, offsets, data = received
     if not name:
         return []

@@ -1,4 +1,4 @@
-"""The types that users see and that are no classes of their own at run time, or only records."""
+"""Public types that are only protocols or records at run time, and those of the compiled module."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 class Statistics(NamedTuple):
-    """What one execution costs this rank, in messages and elements (indices, or bytes of a neighborhood collective)."""
+    """Costs of one execution on this rank. Elements are a halo's indices, or bytes."""
 
     nonlocal_messages: int
     """Sent to other regions."""
@@ -21,29 +21,29 @@ class Statistics(NamedTuple):
     copied_elements: int
     """Copied or combined within this rank's own memory."""
     shared_memory: str
-    """Why messages are used between ranks of this node that could share memory; empty where all of them do."""
+    """Why ranks of this node that could share memory use messages; empty if they share it."""
 
 
 class Exchange(Protocol):
-    """An exchange of a halo that has been started.  Local; not to be used by two threads at once."""
+    """An exchange of a halo that has been started. Local; two threads must not use it at once."""
 
     def test(self) -> bool:
-        """Whether it is complete.  Progresses all others too."""
+        """Returns whether it is complete. Progresses all exchanges."""
 
     def wait(self, stream: Any = None) -> NDArray[Any]:
-        """Wait until it is complete, progressing all others too.
+        """Waits until it is complete, and progresses all exchanges.
 
-        Returns what was filled: the ghosts, or for a reverse exchange the owned values.  May be called
-        again, and returns the same then.
+        Returns the filled array: the ghosts, or for a reverse exchange the owned values. Later
+        calls return the same array.
 
-        With a `stream` of a GPU, what is put on the stream from now on comes after the exchange, and what the GPU has still
-        to do with what has come is not waited for.  Until then the arrays may be used on the stream only.  A fault in this is
-        raised by a later start.
+        With a `stream` of a GPU, later work on it runs after the exchange. The process does not
+        wait for the GPU's remaining work on the received data. Until that ends, the arrays may be
+        used on the stream only. A later start raises its errors.
         """
 
 
 class NativeHalo(Protocol):
-    """A halo of the compiled module; `Halo` documents what its methods do."""
+    """A halo of the compiled module. `Halo` documents its methods."""
 
     in_flight: int
     owned_count: int
@@ -86,7 +86,7 @@ class NativeRequest(Protocol):
 
 
 Fault = tuple[str, str]
-"""An error's kind and message, on its way to where all ranks learn of it."""
+"""Kind and message of an error, for the agreement in which all ranks learn of it."""
 
 
 class NativeQuery(Protocol):

@@ -1,5 +1,5 @@
-"""The command `vicinal`; programs import the package of that name.
+"""The command `vicinal`. Programs import the package `vicinal`.
 
-cli.py and cli_bench.py read what was asked for, spmv.py, explain.py and benchmarks/ do it, and ranks/ is what the
-ranks run that they start.
+cli.py and cli_bench.py read the arguments. spmv.py, explain.py and benchmarks/ do the work. The MPI
+ranks that they start run the modules in ranks/.
 """

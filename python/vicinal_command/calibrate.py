@@ -1,6 +1,7 @@
-"""`vicinal calibrate`: what messages, copies and handovers cost on this machine, as a profile that plans are chosen by.
+"""`vicinal calibrate`: measures a profile, the costs of messages, copies and handovers.
 
-The ranks that measure are ranks/calibrate.py; how numbers come of their times, measured.py and fits.py.
+The ranks that measure run ranks/calibrate.py. measured.py and fits.py derive the numbers from their
+times.
 """
 
 from __future__ import annotations
@@ -22,27 +23,27 @@ from .runs import check_regions, find_launcher, run_folder, run_ranks, write_run
 from .tables import duration, size
 
 STEPS = 10
-"""Reports of a rank: the cores, each level, the queue, the memory, the port, all at once, handovers of all, the GPU."""
+"""Reports of a rank: cores, each level, queue, memory, port, all at once, all handovers, GPU."""
 OF_PLANS = ("PROFILE", "LOCAL", "PROGRESS", "CHOICE", "WISDOM", "BIAS")
-"""Settings that have no part in what is measured, which is what shared memory takes."""
+"""Settings removed from the environment, since handovers are measured through shared memory."""
 SMALL = 8
-"""Bytes of a message whose cost is the processors'."""
+"""Bytes of a message whose cost is that of the processors."""
 STREAM = 1 << 18
-"""Bytes of the messages that go through a port together."""
+"""Bytes of the messages that pass a port together."""
 COPIED = 1 << 17
 COPIED_BY_ALL = 1 << 22
-"""What all ranks of a host copy does not fit into its caches, as large messages do not."""
+"""Size of a copy that exceeds a host's caches when all ranks copy, as large messages do."""
 
 LARGE_RESIDUAL, LARGE_SPREAD, BUSY = 0.15, 0.25, 0.3
 ATTEMPTS = 3
-"""How often all is measured, at most, as long as there is reason not to believe the numbers."""
+"""Most attempts to measure everything, as long as there are warnings."""
 LOOK = 0.5
-"""Seconds for which the command looks whether anything else runs."""
+"""Seconds for which the command checks the load of the machine."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What `vicinal calibrate` was asked for."""
+    """Arguments of `vicinal calibrate`."""
 
     file: OutputFile
     ranks: int
@@ -53,7 +54,7 @@ class Request:
 
 
 def calibrate(request: Request) -> int:
-    """Measure, fit, show the numbers and write the profile.  Returns the exit status."""
+    """Measures, fits, shows the numbers and writes the profile. Returns the exit status."""
     from vicinal import __version__, _core
 
     if request.ranks < 2:
@@ -74,7 +75,7 @@ def calibrate(request: Request) -> int:
 
     how = f"vicinal calibrate {__version__}{' --quick' if request.quick else ''}, regions {request.regions}"
     profile = profile_of(results, levels, figures, how)
-    # What is written is what can be read: the library itself says so.
+    # The library reads the profile before it is written, so the file is valid.
     text = _core.Profile.from_json(json.dumps(profile)).to_json()
     _show(profile, levels, figures, sentence(results.gpu, results.device), warnings)
     if warnings and not request.accept:
@@ -87,7 +88,7 @@ def calibrate(request: Request) -> int:
 
 
 def share_in_use(seconds: float) -> float:
-    """Which part of the processors is in use now; a load average has also what ended a minute ago."""
+    """Share of the processors in use now. A load average would include work that has ended."""
     def idle_and_all() -> tuple[int, int]:
         ticks = list(map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]))
         return ticks[3] + ticks[4], sum(ticks)
@@ -102,7 +103,7 @@ def _task(request: Request) -> dict[str, Any]:
     powers = range(0, 21, 2) if request.quick else range(21)
     sizes = {0, 1 << 20} | {1 << power for power in powers}
     if not request.quick:
-        # Where sends change is found to a factor of 1.5.
+        # Finds a change of protocol to a factor of 1.5.
         sizes |= {3 << power for power in range(2, 19)}
     return {
         "ranks": request.ranks,
@@ -127,7 +128,7 @@ def _task(request: Request) -> dict[str, Any]:
 def profile_of(
     results: Results, levels: dict[str, Level], figures: dict[str, Figure], how: str
 ) -> dict[str, Any]:
-    """What is written to the file; `how` it was measured is said beside where."""
+    """The content of the file. `how` describes the measurement."""
     today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     hosts = len(np.unique(np.concatenate(results.all("host"))))
     shape = f"{results.task['ranks']} ranks on {hosts} host{'s' if hosts > 1 else ''}"
@@ -146,7 +147,7 @@ def profile_of(
 def warnings_of(
     results: Results, levels: dict[str, Level], figures: dict[str, Figure], load: float
 ) -> list[str]:
-    """What gives reason not to believe the numbers."""
+    """Reasons not to trust the numbers."""
     warnings = []
     part = float(results.all("unit")[0][-1])
     if load > BUSY or part < OWN_CORE:

@@ -1,7 +1,7 @@
-"""The chain of what waited for what that ends last, put into words.
+"""The critical chain of a simulation, in words: the chain of dependences that ends last.
 
-Each operation of it waited last for the one before: its rank's processor or link was taken, or something had
-to come from another rank.  What one rank does in a row is told together.
+Each operation in it waited last for the one before: for its rank's processor or link, or for data
+from another rank. Consecutive operations of one rank are described together.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .tables import duration, listed, size
 from .timelines import RECEIVES, SENDS, VERBS, spans
 
 LINES = 10
-"""At most so many tell a chain."""
+"""Most lines for a chain."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """What one rank does in a row for one phase, as far as the chain goes through it."""
+    """Consecutive operations of one rank for one phase, on the chain."""
 
     rank: int
     phase: str
@@ -31,7 +31,7 @@ class Segment:
     operations: tuple[int, ...]
 
     def describe(self, found: Simulated) -> dict[str, Any]:
-        """The same for JSON."""
+        """The segment for JSON output."""
         kinds = Counter(found.kinds[found.operations.kind[each]] for each in self.operations)
         return {
             "rank": self.rank,
@@ -43,7 +43,7 @@ class Segment:
 
 
 def segments(found: Simulated) -> list[Segment]:
-    """The chain from the begin to the end; the time of each is what belongs to it, and there are no gaps."""
+    """The chain from begin to end. Each segment has its share of the time, without gaps."""
     of = found.operations
     result: list[Segment] = []
     steps = zip(found.chain.tolist(), found.since.tolist(), found.until.tolist(), strict=True)
@@ -53,14 +53,14 @@ def segments(found: Simulated) -> list[Segment]:
         if last is None or (last.rank, last.phase) != (rank, phase):
             result.append(Segment(rank, phase, since, until, (operation,)))
             continue
-        # An operation may have two moments in a row.
+        # An operation may have two consecutive links in the chain.
         more = () if last.operations[-1] == operation else (operation,)
         result[-1] = Segment(rank, phase, last.since_us, until, last.operations + more)
     return result
 
 
 def told(found: Simulated) -> list[str]:
-    """The chain in lines, the longest parts of it where it has too many."""
+    """The chain in lines, with its longest parts only if it has too many."""
     parts = _by_rank(segments(found))
     lines = []
     for shown in _longest(parts):
@@ -76,7 +76,7 @@ def told(found: Simulated) -> list[str]:
 
 
 def _by_rank(parts: Sequence[Segment]) -> list[Segment]:
-    """Those of one rank in a row as one, with all of their phases, that which takes longest first."""
+    """Merges consecutive segments of one rank, with their phases listed by time, longest first."""
     result = []
     for rank, group in groupby(parts, key=lambda part: part.rank):
         row = list(group)
@@ -94,7 +94,7 @@ def _time(since: float, until: float) -> str:
 
 
 def _longest(parts: Sequence[Segment]) -> list[int | tuple[int, int]]:
-    """Those to tell, in order, with the first and last of those that are left out between them."""
+    """The parts to show, in order, and the first and last of each run of omitted parts."""
     by_length = sorted(range(len(parts)), key=lambda place: parts[place].since_us - parts[place].until_us)
     for count in range(min(LINES, len(parts)), -1, -1):
         shown = _with_gaps(sorted(by_length[:count]), len(parts))
@@ -116,7 +116,7 @@ def _with_gaps(kept: Sequence[int], count: int) -> list[int | tuple[int, int]]:
 
 
 def _line(found: Simulated, part: Segment, after: Segment | None) -> str:
-    """What the rank does, the last thing last, and who went on when it was done."""
+    """One line: what the rank does, the last operation last, and which rank continues."""
     of = found.operations
     by_kind: dict[str, list[int]] = {}
     for operation in part.operations:
@@ -142,7 +142,7 @@ def _does(found: Simulated, kind: str, operations: Sequence[int]) -> str | None:
 
 
 def _goes_on(found: Simulated, part: Segment, after: Segment) -> str:
-    """Who waited for the end of a part, and how long it had had nothing else to do."""
+    """The rank that waited for the end of a part, and its idle time."""
     of = found.operations
     last, first = part.operations[-1], after.operations[0]
     kinds = found.kinds[of.kind[last]], found.kinds[of.kind[first]]

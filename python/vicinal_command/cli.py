@@ -1,7 +1,7 @@
 """The `vicinal` command.
 
-Faults that the user can put right are one line on standard error and exit status 2; everything is
-checked as early as it can be, so that nothing is computed, and no file begun, in vain.
+A fault that the user can correct is one line on standard error, with exit status 2. Everything is
+checked as early as possible, before any computation and before any file is created.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ USAGE_STATUS = 2
 INTERRUPTED_STATUS = 130
 TERMINATED_STATUS = 143
 VIRTUAL = {"explain": cli_explain.run, "simulate": cli_simulate.run}
-"""What plans for virtual ranks."""
+"""Commands that plan for virtual ranks."""
 
 
 class Terminated(BaseException):
-    """The process was asked to end; what it has begun is to be cleaned up on the way out."""
+    """The process received SIGTERM. It is an exception, so that clean-up runs."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaints are one line."""
+    """A parser whose error messages are one line."""
 
     def error(self, message: str) -> NoReturn:
         raise CommandError(f"{message}; see `{self.prog} --help`")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command with these arguments (or the process's own); return its exit status."""
+    """Runs the command with these arguments (or the process's own). Returns its exit status."""
     signal.signal(signal.SIGTERM, _terminate)
     try:
         line = shlex.join(["vicinal", *(sys.argv[1:] if arguments is None else arguments)])
@@ -64,10 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, Terminated) as end:
         interrupted = isinstance(end, KeyboardInterrupt)
         print(f"vicinal: {'interrupted' if interrupted else 'terminated'}", file=sys.stderr, flush=True)
-        # A thread may still be planning, and would keep the process, or crash its orderly end.
+        # A thread may still be planning. It would keep the process alive, or crash during a normal
+        # exit.
         os._exit(INTERRUPTED_STATUS if interrupted else TERMINATED_STATUS)
     except BrokenPipeError:
-        # Who read the output has seen enough.  Python would complain when it flushes at exit.
+        # The reader has closed the pipe. Python would report an error when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except MemoryError as error:

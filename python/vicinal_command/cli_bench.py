@@ -1,4 +1,4 @@
-"""`vicinal bench`: the options of each benchmark; cli_bench_runs.py does what follows from them."""
+"""`vicinal bench`: the options of each benchmark. cli_bench_runs.py runs the benchmarks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXCHANGES, TURN_SECONDS = 1000, 0.2
 
 
 def add_benches(commands: Any) -> None:
-    """The subcommand `bench` and those below it."""
+    """Adds the subcommand `bench` and its benchmarks."""
     bench = commands.add_parser("bench", help="time strategies against the MPI library's own collectives")
     benches = bench.add_subparsers(dest="collective", metavar="COLLECTIVE", required=True)
     _add_neighbor_allgather(benches)
@@ -286,7 +286,7 @@ def _add_turn_seconds(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, known: Sequence[str], json: Report | None, plot: OutputFile | None) -> int:
-    """Run the benchmark that was asked for; `known` are the strategies that there are."""
+    """Runs the selected benchmark. `known` are the existing strategies."""
     status: int = options.bench(options, known, json, plot)
     return status
 

@@ -1,4 +1,4 @@
-"""What each benchmark of `vicinal bench` is run with, once its options (cli_bench.py) are read."""
+"""Runs each benchmark of `vicinal bench` from its parsed options (cli_bench.py)."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def run_amg(options: argparse.Namespace, _: Sequence[str], json: Report | None, 
 
 
 def _turns_of(options: argparse.Namespace) -> dict[str, Any]:
-    """The terms of benchmarks whose turns have a limit, and whose plans a profile may choose."""
+    """Terms of benchmarks with a time limit per turn, and with a profile."""
     profile = os.path.abspath(options.profile) if options.profile else None
     return {"turn_seconds": options.turn_seconds, "profile": profile}
 
@@ -141,14 +141,14 @@ def _terms(
 ) -> Terms:
     from .benchmarks.competition import Terms
 
-    # Where nothing is run, nothing says what a node is.
+    # Without a run, the nodes are unknown.
     virtual = getattr(options, "count", False)
     regions = virtual_regions_of(options) if virtual else regions_of(options) or "node"
     return Terms(regions, contestants, options.iterations, options.repetitions, options.mpi, json, plot)
 
 
 def _contestants(asked: str, what: str, all_: Sequence[str], known: Sequence[str]) -> Sequence[str]:
-    """Those to set beside the MPI's own: `all_` where all are asked for, otherwise some of the known."""
+    """Contestants besides MPI's own: `all_` for "all", otherwise some of `known`."""
     names = list(all_) if asked == "all" else [name.strip() for name in asked.split(",")]
     for name in names:
         if name not in known:

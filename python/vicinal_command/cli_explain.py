@@ -1,4 +1,4 @@
-"""`vicinal explain`: its options, and what follows from them."""
+"""`vicinal explain`: its options, and the request built from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .report import Report
 
 
 def add_explain(commands: Any) -> None:
-    """The subcommand `explain`."""
+    """Adds the subcommand `explain`."""
     explain = commands.add_parser(
         "explain", help="predict and count what each strategy would do, at any number of ranks, without MPI",
         description="Plan a matrix's halo exchange, or a recorded pattern, on virtual ranks under every strategy, prove "
@@ -46,7 +46,7 @@ def add_explain(commands: Any) -> None:
 def run(
     options: argparse.Namespace, asked: Sequence[str], json: Report | None, plot: OutputFile | None
 ) -> int:
-    """Explain these strategies."""
+    """Explains these strategies."""
     from . import explain
 
     strategy = chosen(options)

@@ -1,4 +1,4 @@
-"""The options of the commands that plan on virtual ranks: what is exchanged, among whom, on which machine."""
+"""Options of the commands that plan on virtual ranks: the exchange, the ranks and the machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .options import add_common, add_profile, add_strategy, check_strategy, posi
 
 
 def add_inputs(command: argparse.ArgumentParser) -> None:
-    """What is planned, for how many ranks, and by which profile it is priced."""
+    """Adds the options for the input, the number of ranks, and the profile."""
     command.add_argument(
         "input", metavar="MATRIX",
         help="a Matrix Market file (.mtx, .mtx.gz), the name of a PyAMG example such as helmholtz_2D, or a recorded "
@@ -43,15 +43,15 @@ def add_inputs(command: argparse.ArgumentParser) -> None:
 
 
 def input_of(options: argparse.Namespace) -> Input:
-    """What is planned."""
+    """The input to plan for."""
     return Input(options.input, options.ranks, options.partition, options.values, options.exchanges)
 
 
 def strategies(options: argparse.Namespace) -> Sequence[str]:
-    """Those to look at: the baseline first."""
+    """The strategies to plan, the baseline first."""
     return check_strategy(options.strategy, **serves(options.input))
 
 
 def chosen(options: argparse.Namespace) -> str | None:
-    """The one strategy asked for, if it was one."""
+    """The strategy, if a single one was given."""
     return None if options.strategy == "all" else str(options.strategy)

@@ -1,4 +1,4 @@
-"""`vicinal reproduce`: its options, and what follows from them."""
+"""`vicinal reproduce`: its options, and the request built from them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAMES = ("collom2023", "sharifian2024", "geyko2023", "bienz2022")
 
 
 def add_reproduce(commands: Any) -> None:
-    """The subcommand `reproduce`."""
+    """Adds the subcommand `reproduce`."""
     command = commands.add_parser(
         "reproduce", help="simulate a published paper's figures, beside what it says of them",
         description="Plan a paper's algorithms and vicinal's own on virtual ranks, as many as the paper had, price them on a machine's "
@@ -40,7 +40,7 @@ def add_reproduce(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace, json: Report | None) -> int:
-    """Reproduce the paper."""
+    """Reproduces the paper."""
     from .outputs import CommandError
     from .reproduce.paper import Scope
     from .reproduce.run import Request, reproduce

@@ -1,4 +1,4 @@
-"""`vicinal simulate`: its options, and what follows from them."""
+"""`vicinal simulate`: its options, and the request built from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .report import Report
 
 
 def add_simulate(commands: Any) -> None:
-    """The subcommand `simulate`."""
+    """Adds the subcommand `simulate`."""
     simulate = commands.add_parser(
         "simulate", help="follow all ranks through an exchange: who waits for what, and where the time goes",
         description="Plan a matrix's halo exchange, or a recorded pattern, on virtual ranks under every strategy, run the "
@@ -29,7 +29,7 @@ def add_simulate(commands: Any) -> None:
 def run(
     options: argparse.Namespace, asked: Sequence[str], json: Report | None, plot: OutputFile | None
 ) -> int:
-    """Simulate these strategies."""
+    """Simulates these strategies."""
     from . import simulate
 
     timeline = OutputFile(options.timeline) if options.timeline else None

@@ -1,8 +1,8 @@
-"""`vicinal explain`: what each strategy would send, and how long that is predicted to take, at any number of ranks.
+"""`vicinal explain`: messages and predicted time of each strategy, at any number of ranks.
 
-Nothing is launched: planners run on virtual ranks in this process, and the verifier, which then sees
-the plans of all ranks, proves that they do what the matrix or pattern asks for.  Every region is taken to be a
-host of its own.  Times are prices of the plans on a machine's profile.
+Nothing is launched: planners run on virtual ranks in this process. The verifier, which sees the
+plans of all ranks, proves that they do what the matrix or pattern requires. Every region counts as
+a host of its own. Times are prices of the plans on a machine's profile.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .plots import Traffic
 
 VERIFY_SECONDS = 30
-"""Once this long has passed, plans are verified only where the user insists."""
+"""Seconds after which plans are verified only with --verify."""
 STRATEGY = Column("strategy", lambda row: str(row["strategy"]), left=True)
 COLUMNS = (
     STRATEGY,
@@ -51,23 +51,23 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Request(VirtualRequest):
-    """What `vicinal explain` was asked for."""
+    """Arguments of `vicinal explain`."""
 
     verify: bool | None
-    """None: as long as the time allows."""
+    """None: verify within the time limit."""
     phases: bool
     goal: OutputFile | None
     rank: int | None
     memory: str
-    """Where the buffers lie: 'host' or 'device'."""
+    """Memory of the buffers: 'host' or 'device'."""
     device_way: str
-    """By which way they are moved there, as `vicinal_device_way` has it."""
+    """Transport of device buffers, as in `vicinal_device_way`."""
     goal_signals: bool
-    """Whether the GOAL program has signals, as empty messages."""
+    """True if the GOAL program has signals, as empty messages."""
 
 
 def explain(request: Request) -> int:
-    """Plan, prove, price and count; show the table and write the files.  Returns the exit status."""
+    """Plans, proves, prices and counts; shows and writes the results. Returns the exit status."""
     return _Explanation(request).run()
 
 
@@ -87,7 +87,7 @@ class _Explanation:
         self.rows: list[ExplainRow] = []
         self.findings: list[str] = []
         self.drawn: list[Traffic] = []
-        """The baseline's traffic, and that of the strategy with the fewest messages, where a plot asks for them."""
+        """For a plot: traffic of the baseline, and of the strategy with the fewest messages."""
         self.text = ""
 
     def run(self) -> int:
@@ -101,7 +101,7 @@ class _Explanation:
                 advance(2 * index + 1)
                 self._keep(strategy, plans)
                 advance(2 * (index + 1))
-                # Plans of thousands of ranks are large: those of one strategy at a time.
+                # Plans of thousands of ranks are large, so only one strategy's are in memory.
                 del plans
         self._show()
         if self.findings:
@@ -109,7 +109,7 @@ class _Explanation:
         return 0
 
     def _keep(self, strategy: str, plans: PlanSet) -> None:
-        """Look at a strategy's plans, and keep what is shown of them."""
+        """Evaluates a strategy's plans, and keeps the results that are shown."""
         request, problem = self.request, self.problem
         correct = None
         in_time = time.monotonic() - self.begin < VERIFY_SECONDS
@@ -132,7 +132,7 @@ class _Explanation:
                 self.text = plans.text(request.rank)
 
     def _draw(self, plans: PlanSet, sent: npt.NDArray[Any]) -> None:
-        """Keep the region-to-region traffic if it is that of the baseline, or the least that there is beside it."""
+        """Keeps the traffic between regions of the baseline, and of the strategy with the least."""
         from .plots import Traffic
 
         row = self.rows[-1]
@@ -197,7 +197,7 @@ class _Explanation:
 
 
 def _prove(plans: PlanSet, patterns: Patterns) -> str | None:
-    """What the verifier finds fault with, if anything."""
+    """The verifier's first finding, if any."""
     try:
         interruptible(lambda: plans.verify(patterns))
     except Error as error:
@@ -232,8 +232,9 @@ def _sends(row: Row) -> tuple[int, int]:
 
 
 def _require_room_for_maps(regions: int) -> None:
-    """Refuse to draw maps of regions by regions that would not fit into memory."""
-    # Messages and bytes of two strategies, of which a third is looked at, and the picture's own copies.
+    """Refuses maps of regions by regions that would not fit into memory."""
+    # Messages and bytes of two strategies and of a third one under evaluation, and copies in the
+    # picture.
     needed = 8 * np.dtype(np.int64).itemsize * regions**2
     available = available_memory()
     if available is not None and needed > available:

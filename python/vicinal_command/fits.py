@@ -1,8 +1,8 @@
-"""From measured times to the numbers of a profile.
+"""Fits of a profile's numbers to measured times.
 
-Times of messages are taken for straight lines by size, piece by piece: each piece is a way in which the MPI sends.
-All fits look at relative errors, since a microsecond is much for 8 bytes and nothing for a megabyte, and give what
-lies far off little weight, since something else may have run meanwhile.
+Times of messages are straight lines by size, piece by piece. Each piece is a protocol of the MPI.
+All fits use relative errors, since a microsecond is much for 8 bytes and nothing for a megabyte.
+Outliers get little weight, since another process may have run meanwhile.
 """
 
 from __future__ import annotations
@@ -18,40 +18,40 @@ Floats = npt.NDArray[np.float64]
 
 MOST_PIECES = 3
 LEAST_POINTS = 3
-"""A line through fewer says nothing of the sizes between them."""
+"""Least number of points of a line."""
 NOISE = 0.02
-"""What repeated measurements differ by anyway: no piece is worth having for less."""
+"""Relative noise of measurements. A smaller improvement does not justify a further piece."""
 ROUNDS = 20
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Messages up to a size (None: of any): seconds = latency + bytes * per_byte."""
+    """Messages up to a size (None: of any size): seconds = latency + bytes * per_byte."""
 
     up_to: int | None
     latency: float
     per_byte: float
     residual: float
-    """The median of the relative errors."""
+    """Median of the relative errors."""
     rendezvous: bool = False
     processor: float = 0.0
-    """Seconds of the processor at each end for each byte, beside `per_byte`."""
+    """Seconds per byte of the processor at each end, in addition to `per_byte`."""
 
     @property
     def in_all(self) -> float:
-        """Seconds for each byte from one end to the other."""
+        """Seconds per byte from one end to the other."""
         return self.per_byte + 2 * self.processor
 
 
 def fit_line(sizes: npt.ArrayLike, seconds: npt.ArrayLike) -> tuple[float, float]:
-    """Latency and seconds per byte, neither negative, by reweighted least squares of relative errors."""
+    """Latency and seconds per byte, not negative: reweighted least squares of relative errors."""
     x, t = np.asarray(sizes, float), np.asarray(seconds, float)
     weight = 1 / t
     line = (0.0, 0.0)
     for _ in range(ROUNDS):
         line = _weighted_line(x, t, weight)
         error = np.abs(line[0] + line[1] * x - t) / t
-        # As the soft L1 loss has it, beyond what is typical of these.
+        # Weights of the soft L1 loss, scaled by the typical error.
         weight = 1 / t / (1 + (error / max(float(np.median(error)), NOISE / 10)) ** 2) ** 0.25
     return line
 
@@ -59,17 +59,17 @@ def fit_line(sizes: npt.ArrayLike, seconds: npt.ArrayLike) -> tuple[float, float
 def fit_pieces(
     sizes: npt.ArrayLike, seconds: npt.ArrayLike, eager_up_to: float | None = None, most: int = MOST_PIECES
 ) -> list[Piece]:
-    """The pieces, few where few will do; sizes ascend.
+    """Fits as few pieces as possible. Sizes ascend.
 
-    `eager_up_to` is the size up to which sends were seen to complete without their receive: a piece ends there, and
-    those beyond are `rendezvous`.  None: it is not known.
+    Up to `eager_up_to` bytes, sends complete without their receive. A piece ends there, and later
+    pieces are `rendezvous`. None: unknown.
     """
     pieces = _all_pieces(np.asarray(sizes, float), np.asarray(seconds, float), eager_up_to, most)
     return [*pieces[:-1], _risen(pieces[-1], sizes, seconds)]
 
 
 def _risen(last: Piece, sizes: npt.ArrayLike, seconds: npt.ArrayLike) -> Piece:
-    """The last piece, which goes on for ever: noise may have it flat, but bytes are not free."""
+    """Makes the last, unbounded piece rise with the size, even if noise has made it flat."""
     if last.per_byte > 0:
         return last
     x, t = np.asarray(sizes, float), np.asarray(seconds, float)
@@ -81,7 +81,7 @@ def _all_pieces(x: Floats, t: Floats, eager_up_to: float | None, most: int) -> l
         return _pieces(x, t, most)
     split = int(np.searchsorted(x, eager_up_to, side="right"))
     if min(split, len(x) - split) < LEAST_POINTS:
-        # One side has too little to be fitted for itself; that sends wait for receives holds all the same.
+        # One side has too few points for a fit of its own. The rendezvous flag still holds.
         whole = _pieces(x, t, most)
         return whole if split >= LEAST_POINTS else [replace(piece, rendezvous=True) for piece in whole]
     below = _pieces(x[:split], t[:split], most - 1)
@@ -91,7 +91,7 @@ def _all_pieces(x: Floats, t: Floats, eager_up_to: float | None, most: int) -> l
 
 
 def fit_slope(counts: npt.ArrayLike, seconds: npt.ArrayLike) -> float:
-    """Seconds for each more of what is counted, not negative: the median over all pairs of counts (Theil and Sen).
+    """Seconds per unit of the count, not negative: the median over all pairs (Theil and Sen).
 
     `seconds` may have a row for each repetition.
     """
@@ -102,10 +102,11 @@ def fit_slope(counts: npt.ArrayLike, seconds: npt.ArrayLike) -> float:
 
 
 def fit_port(pairs: npt.ArrayLike, size: float, seconds: npt.ArrayLike, alone: Piece) -> tuple[float, float]:
-    """Seconds per byte of all that a node injects together, and the median relative error.
+    """Seconds per byte of a node's total injection, and the median relative error.
 
-    `seconds` are those of one message of `size` bytes where so many pairs send at once; `alone` has what one takes that
-    has the way to itself.  The model is max-rate's: latency + max(size * per_byte, pairs * size * port).
+    `seconds` are those of one message of `size` bytes when `pairs` pairs send at once. `alone` is
+    the line of a message without others. The model is max-rate: latency + max(size * per_byte,
+    pairs * size * port).
     """
     k, t = np.asarray(pairs, float), np.asarray(seconds, float)
     rest = np.maximum(t - alone.latency, 0)
@@ -114,7 +115,7 @@ def fit_port(pairs: npt.ArrayLike, size: float, seconds: npt.ArrayLike, alone: P
         model = alone.latency + size * np.maximum(alone.per_byte, k * port)
         return np.abs(np.log(model / t))
 
-    # The least sum of absolute errors is reached where one of them is zero.
+    # The sum of absolute errors is least where one of them is zero.
     candidates = [alone.per_byte / k.max(), *(rest / (k * size))[rest > 0]]
     best = min(candidates, key=lambda port: float(error(port).sum()))
     return float(best), float(np.median(error(best)))
@@ -123,10 +124,11 @@ def fit_port(pairs: npt.ArrayLike, size: float, seconds: npt.ArrayLike, alone: P
 def split_overheads(
     send: float, receive: float, least: float, pieces: Sequence[Piece]
 ) -> tuple[float, float, list[Piece]]:
-    """The processors' part of messages, and what remains of the pieces' latencies without it.
+    """Splits latencies into the processors' overheads and the rest of each piece.
 
-    Both ends may work at once, so that the two together can be more than the `least` message takes; then they are made
-    less, alike, since a profile's times are sums.  A piece that begins lower than that, as steep ones may, has none left.
+    Both ends may work at once, so their sum can exceed the time of the `least` message. Then both
+    are scaled down alike, since a profile's times are sums. A piece with a lower latency, as steep
+    ones may have, keeps none.
     """
     share = min(1.0, least / (send + receive)) if send + receive > 0 else 1.0
     send, receive = send * share, receive * share
@@ -134,10 +136,11 @@ def split_overheads(
 
 
 def processor_by_piece(pieces: Sequence[Piece], seconds: Mapping[int, float]) -> list[float]:
-    """What each byte takes of the processors at both ends together, by piece.
+    """Seconds per byte of the processors at both ends together, by piece.
 
-    `seconds` has what a message of each of some sizes takes of both, ascending; the first is of the smallest.  Of several sizes in a
-    piece the middle one counts; where there is none, the nearest beyond it, or before.
+    `seconds` maps message sizes, ascending, to the time of both processors; the first is the
+    smallest. Of several sizes in a piece, the median counts. If there is none, the next larger size
+    counts, else the next smaller one.
     """
     least, *sizes = seconds
     rates = [max(0.0, (seconds[size] - seconds[least]) / (size - least)) for size in sizes]
@@ -153,9 +156,9 @@ def processor_by_piece(pieces: Sequence[Piece], seconds: Mapping[int, float]) ->
 
 
 def split_bytes(pieces: Sequence[Piece], of_both: Sequence[float]) -> list[Piece]:
-    """The pieces with the processors' part of bytes apart: `of_both` ends together, by piece.
+    """Splits off the processors' part of the bytes, `of_both` ends together, by piece.
 
-    As of overheads, no more than there is: both ends may work at once.
+    As in split_overheads, this part is at most the whole, since both ends may work at once.
     """
     parts = [min(piece.per_byte, both) for piece, both in zip(pieces, of_both, strict=True)]
     return [
@@ -165,19 +168,19 @@ def split_bytes(pieces: Sequence[Piece], of_both: Sequence[float]) -> list[Piece
 
 
 def typical(samples: npt.ArrayLike) -> Floats:
-    """The median over repetitions, which are the first dimension."""
+    """Median over repetitions, which are the first dimension."""
     return np.median(np.asarray(samples, float), axis=0)
 
 
 def spread(samples: npt.ArrayLike) -> float:
-    """How far repetitions lie apart: the interquartile range over the median, typically."""
+    """Spread of repetitions: the interquartile range over the median, typically."""
     values = np.asarray(samples, float)
     low, middle, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
     return float(np.median((high - low) / np.maximum(middle, np.finfo(float).tiny)))
 
 
 def _weighted_line(x: Floats, t: Floats, weight: Floats) -> tuple[float, float]:
-    """The least squares of weighted errors among lines that do not begin below zero, nor fall."""
+    """Weighted least-squares line with neither negative intercept nor negative slope."""
     square = weight**2
     total, mean_x, mean_t = square.sum(), np.average(x, weights=square), np.average(t, weights=square)
     variance = (square * (x - mean_x) ** 2).sum()
@@ -190,10 +193,10 @@ def _weighted_line(x: Floats, t: Floats, weight: Floats) -> tuple[float, float]:
 
 
 def _pieces(x: Floats, t: Floats, most: int) -> list[Piece]:
-    """The division into at most `most` lines that has the least cost, by trying all.
+    """The division into at most `most` lines with the least cost, by exhaustive search.
 
-    The cost is that of Bayes' information criterion for relative errors, with a floor: another piece must be worth its
-    three numbers (two of a line, and where it begins).
+    The cost is Bayes' information criterion for relative errors, with a floor. Another piece must
+    be worth its three numbers (two of a line, and its begin).
     """
     count = len(x)
     fitted: dict[tuple[int, int], tuple[float, Any]] = {}
@@ -202,7 +205,7 @@ def _pieces(x: Floats, t: Floats, most: int) -> list[Piece]:
         if (first, last) not in fitted:
             line = fit_line(x[first:last], t[first:last])
             error = np.abs(line[0] + line[1] * x[first:last] - t[first:last]) / t[first:last]
-            # A single point far off must not buy a piece.
+            # A single outlier must not justify a piece.
             cost = np.sum(np.log1p((error / NOISE) ** 2))
             fitted[first, last] = (float(cost), (line, float(np.median(error))))
         return fitted[first, last]
@@ -222,7 +225,7 @@ def _pieces(x: Floats, t: Floats, most: int) -> list[Piece]:
 
 
 def _divisions(count: int, most: int) -> list[list[int]]:
-    """The ends of pieces of at least so many points each, for all numbers of pieces up to `most`."""
+    """The ends of up to `most` pieces with at least LEAST_POINTS points each."""
     found: list[list[int]] = [[count]]
     open_ends: list[list[int]] = [[]]
     for _ in range(most - 1):

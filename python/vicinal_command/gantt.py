@@ -1,4 +1,4 @@
-"""The picture of `vicinal simulate`: what ranks do over time, and the chain of what waited for what."""
+"""The picture of `vicinal simulate`: the activity of ranks over time, and the critical chain."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .tables import duration
 from .timelines import spans
 
 OF_CHAIN, OTHERS = 12, 8
-"""At most so many ranks of the chain are drawn, and so many others."""
+"""Most ranks of the chain that are drawn, and most others."""
 PIXELS = 2000
-"""What lies closer together than one of so many parts is drawn as one."""
+"""Number of parts of the time axis. Bars closer than one part are merged."""
 COLOURS = {
     "direct": "#8c8c8c", "local": "#2ca02c", "gather": "#ff7f0e", "non-local": "#1f77b4", "scatter": "#9467bd",
     "halving": "#17becf",
@@ -26,7 +26,7 @@ WAITING, CHAIN = "#e8e8e8", "#d62728"
 
 
 def plot_timelines(path: Path, kind: str, title: str, drawn: Sequence[tuple[str, Simulated]]) -> None:
-    """One panel for each of the strategies, on one scale of time."""
+    """Plots one panel for each strategy, on one time scale."""
     from matplotlib.patches import Patch
 
     rows = [_ranks(found) for _, found in drawn]
@@ -53,14 +53,14 @@ def plot_timelines(path: Path, kind: str, title: str, drawn: Sequence[tuple[str,
 
 
 def _ranks(found: Simulated) -> list[int]:
-    """Those of the chain, evenly chosen where there are many, and some others."""
+    """Ranks of the chain, evenly chosen if there are many, and some others."""
     chain = list(dict.fromkeys(part.rank for part in segments(found)))
     others = [rank for rank in range(len(found.finished)) if rank not in set(chain)]
     return [*_evenly(chain, OF_CHAIN), *_evenly(others, OTHERS)]
 
 
 def _evenly(ranks: Sequence[int], most: int) -> list[int]:
-    """So many of them, the first and the last included."""
+    """At most `most` of `ranks`, evenly chosen, including the first and the last."""
     places = np.unique(np.linspace(0, len(ranks) - 1, min(most, len(ranks))).round().astype(int))
     return [ranks[place] for place in places.tolist()]
 
@@ -83,7 +83,7 @@ def _bar(axes: Any, row: int, found: Simulated, rank: int, close: float, seen: d
 
 
 def _chain(axes: Any, ranks: Sequence[int], parts: Sequence[Segment]) -> None:
-    """A line along what each rank does of it, and an arrow to whoever goes on."""
+    """Draws a line along each rank's part of the chain, and an arrow to the rank that continues."""
     row_of = {rank: row for row, rank in enumerate(ranks)}
     shown = [part for part in parts if part.rank in row_of]
     for part in shown:

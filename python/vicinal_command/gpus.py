@@ -1,4 +1,4 @@
-"""What a GPU's copies and kernels cost, of the times that the ranks of `vicinal calibrate` have left."""
+"""Costs of a GPU's copies and kernels, from the times of the ranks of `vicinal calibrate`."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .tables import duration
 Floats = npt.NDArray[np.float64]
 
 TASKS = ("to_device", "kernel", "to_host")
-"""In the order in which they are measured; the profile has their names."""
+"""In the order of measurement, with their names in the profile."""
 
 
 def device_of(
     gpu: Sequence[str] | None, times: Floats | None, peer: Floats | None, sizes: Sequence[int]
 ) -> dict[str, Any] | None:
-    """The profile's `device`; None where there is no GPU, or none whose kernels could be compiled.
+    """The profile's `device`; None without a GPU, or if its kernels could not be compiled.
 
-    `gpu`: its name, how many there are, and something if it has kernels.  `times`: seconds by repetition, size, task, and
-    whether until it was on its way or until it was done.  `peer`: the same of one task, if ranks could reach into each
-    other's.
+    `gpu`: its name, the number of GPUs, and a non-empty entry if it has kernels. `times`: seconds
+    by repetition, size, task, and begun or done. `peer`: the same array for one task, if ranks can
+    access each other's GPU memory.
     """
     if gpu is None or times is None or not gpu[2]:
         return None
@@ -37,7 +37,7 @@ def device_of(
 
 def _work(times: Floats, sizes: Sequence[int]) -> dict[str, float]:
     begun, done = typical(times[:, :, 0]), typical(times[:, :, 1])
-    # What has it begin has nothing to do with how much it is.
+    # The time to begin does not depend on the size.
     overhead = float(np.median(begun))
     whole, per_byte = fit_line(sizes, done)
     errors = np.abs(whole + per_byte * np.asarray(sizes) - done) / done
@@ -48,7 +48,7 @@ def _work(times: Floats, sizes: Sequence[int]) -> dict[str, float]:
 
 
 def sentence(gpu: Sequence[str] | None, device: dict[str, Any] | None) -> str:
-    """What is shown of it."""
+    """A sentence about the GPU for the output."""
     if gpu is None:
         return "no GPU (VICINAL_LOG=info says which drivers were looked for): the profile has no prices of device memory"
     if device is None:

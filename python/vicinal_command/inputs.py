@@ -1,7 +1,8 @@
-"""What `vicinal explain` and `simulate` plan for: a matrix dealt out among ranks, or a recorded pattern.
+"""Inputs of `vicinal explain` and `simulate`: a distributed matrix, or a recorded pattern.
 
-Either becomes the patterns of all ranks, and with them how much has to pass between regions: each edge's values
-apart, as `direct` sends them, and each value once for every pair of regions, which no plan without detours can do with less.
+Both become the patterns of all ranks. From these follows the data between regions: the values of
+each edge separately, as `direct` sends them, and each value once per pair of regions. No plan
+without detours can send less.
 """
 
 from __future__ import annotations
@@ -24,79 +25,79 @@ if TYPE_CHECKING:
     from vicinal._core import Machine, Patterns, PlanSet, Profile
 
 HALO = {"with_reverse": True, "one_block": False}
-"""A halo is updated in both directions, and its ranks want different items."""
+"""A halo has both directions, and its ranks need different items."""
 ALLTOALLV = {"with_reverse": False, "one_block": False}
 HALO_PLANNED_BYTES = 8
-"""A halo is planned before the type of its values is known, as for 8 bytes each."""
+"""A halo is planned before its value type is known, for 8 bytes each."""
 RECORDED_BYTES = 8
-"""Recorded bytes are taken to be values of this size."""
+"""Size of a value in recorded bytes."""
 
 
 @dataclass(frozen=True)
 class Input:
-    """What was named on the command line, and how it is dealt out."""
+    """The input on the command line, and its distribution."""
 
     name: str
     ranks: int | None
-    """None: as many as a recorded pattern has."""
+    """None: as many as the recorded pattern has."""
     partition: str | None
-    """The file that says who owns which row; None: near-equal blocks."""
+    """File with the owner of each row; None: near-equal blocks."""
     values: int
-    """How many values each index has."""
+    """Values per index."""
     exchanges: int | None
-    """How many exchanges a recorded total stands for."""
+    """Number of exchanges in a recorded total."""
 
 
 @dataclass(frozen=True)
 class VirtualRequest:
-    """What a command that plans for virtual ranks was asked for."""
+    """Arguments of a command that plans for virtual ranks."""
 
     input: Input
     regions: str
     strategies: Sequence[str]
     """The baseline first."""
     chosen: str | None
-    """The one strategy asked for, if it was one."""
+    """The strategy, if a single one was given."""
     profile: str | None
-    """A file; None: the environment's, or the built-in one."""
+    """A file; None: the environment's, or the built-in profile."""
     idle_ranks_lead: bool
-    """Whether ranks without edges may lead for their regions."""
+    """True if ranks without edges may lead for their regions."""
     json: Report | None
     plot: OutputFile | None
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is to be planned, of all ranks."""
+    """A pattern to plan, of all ranks."""
 
     name: str
     about: str
-    """What it is, in a few words."""
+    """A short description."""
     ranks: int
     patterns: Patterns
     planned_bytes: int
-    """Of an element, as planners are told."""
+    """Bytes of an element, as given to planners."""
     value_bytes: int
-    """Of an element, as they are sent."""
+    """Bytes of an element, as sent."""
     origins: Integers
-    """For each element of each edge its value, if values have identity ..."""
+    """With identities: the value of each element of each edge."""
     owners: Integers
-    """... who sends it ..."""
+    """The rank that sends each element (without identities, each edge)."""
     needers: Integers
-    """... and who needs it; without identity, edges."""
+    """The rank that needs it."""
     weights: Integers | None
-    """Elements of each edge where values have none; None: they have."""
+    """Without identities: elements of each edge; None with identities."""
     facts: dict[str, Any]
-    """What JSON says of it."""
+    """Facts for the JSON output."""
     complete: bool = False
-    """Whether it is an alltoallv over a whole communicator: each rank sends to each other."""
+    """True if it is an alltoallv over a whole communicator: each rank sends to each other rank."""
 
     def title(self, regions: int) -> str:
-        """What a table or picture of it is called, on so many regions."""
+        """Title of a table or picture, on this number of regions."""
         return f"{self.name}: {self.about}, on {self.ranks:,} virtual ranks in {regions:,} regions"
 
     def facts_on(self, regions: str, region_count: int) -> dict[str, Any]:
-        """What JSON says of it on ranks that live so."""
+        """Facts for the JSON output, on ranks in these regions."""
         return {
             **self.facts,
             "ranks": self.ranks,
@@ -106,7 +107,7 @@ class Problem:
         }
 
     def between_regions(self, machine: Machine) -> tuple[int, int]:
-        """Elements that pass between regions: each edge's apart, and each value once per pair of regions."""
+        """Elements between regions: by edge, and with each value once per pair of regions."""
         region_of = np.asarray(machine.region_of, np.int64)
         to = region_of[self.needers]
         crossing = region_of[self.owners] != to
@@ -118,12 +119,12 @@ class Problem:
 
 
 def serves(name: str) -> dict[str, bool]:
-    """What strategies have to serve for what is named so; `suited` says later which do."""
+    """Requirements on strategies for an input of this name. `suited` later checks more."""
     return {**ALLTOALLV, "complete": True} if is_recorded(name) else HALO
 
 
 def suited(request: VirtualRequest, problem: Problem) -> Sequence[str]:
-    """Of the strategies asked for those that serve the problem; a CommandError where the one does not."""
+    """The requested strategies that serve the problem. CommandError if a single one does not."""
     from vicinal import _core
 
     if problem.complete:
@@ -138,12 +139,12 @@ def suited(request: VirtualRequest, problem: Problem) -> Sequence[str]:
 
 
 def read_input(given: Input) -> Problem:
-    """Read it, and deal it out; a CommandError says what does not fit."""
+    """Reads and distributes an input. Raises CommandError for an invalid one."""
     return _recorded(given) if is_recorded(given.name) else _matrix(given)
 
 
 def read_machine(regions: str, ranks: int, *, one_socket: bool = False) -> Machine:
-    """The machine on which virtual ranks live; every region is a host, or of each host one socket is used alone."""
+    """The machine of virtual ranks. Every region is a host, with `one_socket` of one socket."""
     from vicinal import _core
 
     labels = _core.read_regions(regions, ranks)
@@ -154,10 +155,11 @@ def plan(
     strategy: str, problem: Problem, machine: Machine, profile: Profile, *, shared_memory: bool = True,
     idle_ranks_lead: bool = False, memory: str = "host", device_way: str | None = None,
 ) -> PlanSet:
-    """The plans of all ranks, chosen by the profile; may take long, and can be interrupted.
+    """The plans of all ranks, chosen by the profile. May take long, and can be interrupted.
 
-    Without shared memory ranks of a region hand each other everything by messages.  `memory` ("host" or "device") is where
-    the buffers will lie, `device_way` how what lies in a GPU's memory is to be moved, or whichever is fastest.
+    Without shared memory, ranks of a region exchange everything by messages. `memory` ("host" or
+    "device") is the memory of the buffers. `device_way` is the transport of device buffers; None:
+    the fastest.
     """
     return plan_patterns(
         strategy, problem.patterns, problem.planned_bytes, machine, profile, shared_memory=shared_memory,
@@ -170,7 +172,7 @@ def plan_patterns(
     shared_memory: bool = True, one_block: bool = False, complete: bool = False, idle_ranks_lead: bool = False,
     memory: str = "host", device_way: str | None = None,
 ) -> PlanSet:
-    """The same for patterns without a problem around them; `one_block` as for allgathers, `complete` over a communicator."""
+    """As plan(), for patterns. `one_block` is for allgathers, `complete` for communicators."""
     from vicinal import _core
 
     return interruptible(
@@ -182,7 +184,7 @@ def plan_patterns(
 
 
 def values_of(megabytes: npt.NDArray[np.float64], exchanges: int) -> Integers:
-    """How many values one of so many exchanges has on each edge of which these totals were recorded; at least one."""
+    """Values per edge of one of `exchanges` exchanges, from these recorded totals; at least one."""
     return np.maximum(1, np.rint(megabytes * 1e6 / exchanges / RECORDED_BYTES)).astype(np.int64)
 
 
@@ -207,7 +209,7 @@ def _matrix(given: Input) -> Problem:
 
 
 def halo_of(matrix: Matrix, starts: Integers, about: str, facts: dict[str, Any], values: int = 1) -> Problem:
-    """The halo exchange of a matrix whose rows are dealt out so, for the product with so many vectors."""
+    """The halo exchange of a distributed matrix, for the product with `values` vectors."""
     from vicinal import _core
 
     ranks = len(starts) - 1
@@ -260,7 +262,7 @@ def _recorded(given: Input) -> Problem:
 
 
 def folded(run: Recorded, ranks: int) -> tuple[Integers, Integers, npt.NDArray[np.float64]]:
-    """The edges when rank r of so many plays the part of rank floor(ranks r / all): ascending, weights added up."""
+    """The edges when rank r acts as rank floor(ranks r / all): ascending, with summed weights."""
     ends = run.sources * ranks // run.ranks * ranks + run.destinations * ranks // run.ranks
     edges, places = np.unique(ends, return_inverse=True)
     weights = np.bincount(places, run.megabytes, len(edges))
@@ -269,7 +271,7 @@ def folded(run: Recorded, ranks: int) -> tuple[Integers, Integers, npt.NDArray[n
 
 
 def edge_patterns(ranks: int, sources: Integers, destinations: Integers, counts: Integers) -> Patterns:
-    """An exchange in which edge k carries so many values of its own; edges ascend."""
+    """An exchange in which edge k carries counts[k] values of its own. Edges ascend."""
     from vicinal import _core
 
     out: list[list[tuple[int, list[tuple[int, int, int]]]]] = [[] for _ in range(ranks)]

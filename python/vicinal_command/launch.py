@@ -1,9 +1,9 @@
-"""Finding an MPI and starting ranks with it.
+"""Search for an MPI, and start of ranks with it.
 
-mpi4py's wheel holds a build for each MPI ABI and takes the one that fits the libmpi it loads; which
-libmpi that is, is decided by the environment of the ranks (MPI4PY_LIBMPI), not by the launcher.  So
-a launcher and a library that do not belong together start N processes that each believe to be
-alone.  Everything about that pairing, and about how each launcher wants to be called, is kept here.
+mpi4py's wheel has a build for each MPI ABI, and uses the build that fits the libmpi that it loads.
+The environment of the ranks (MPI4PY_LIBMPI) decides which libmpi that is, not the launcher. With a
+mismatch of launcher and library, each of N processes believes that it is alone. This module keeps
+everything about that pairing, and about the options of each launcher.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SONAMES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40", "abi": "libmpi_ab
 NAMES = ("mpich", "openmpi", "abi", "system")
 TREE = Path(__file__).resolve().parents[2]
 
-# Open MPI refuses to start as root unless told twice, by either of its two launchers.
+# Open MPI refuses to run as root without both variables, of either of its two launchers.
 ROOT_CONSENT = {
     f"{prefix}_ALLOW_RUN_AS_ROOT{suffix}": "1"
     for prefix in ("OMPI", "PRTE")
@@ -31,18 +31,18 @@ ROOT_CONSENT = {
 
 
 class LauncherError(RuntimeError):
-    """No MPI launcher could be found, or the one named cannot be used; the message has the remedy."""
+    """No MPI launcher was found, or the given one cannot be used. The message has the remedy."""
 
 
 @dataclass(frozen=True)
 class Mpi:
-    """One MPI: its ABI, its launcher, and what its ranks need in their environment."""
+    """One MPI: its ABI, its launcher, and the environment of its ranks."""
 
     abi: str
-    """`mpich`, `openmpi` or `abi`, the MPI standard's own: which of vicinal's and mpi4py's builds fits."""
+    """`mpich`, `openmpi` or `abi` (the MPI standard's): selects builds of vicinal and mpi4py."""
     mpiexec: Path
     kind: str
-    """How the launcher is called: `hydra` (MPICH, Intel MPI), `prrte` (Open MPI 5), `orte` (4)."""
+    """Kind of launcher: `hydra` (MPICH, Intel MPI), `prrte` (Open MPI 5), `orte` (Open MPI 4)."""
     env: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -52,11 +52,12 @@ class Mpi:
 
 
 def find_mpi(name: str | None = None) -> Mpi:
-    """Find the MPI called `name`: `mpich`, `openmpi`, `system` (whatever is on PATH) or a prefix; `abi`: one that has a
-    library of the MPI standard's own ABI beside its own, as MPICH 5 does, to be run on that.
+    """Finds the MPI `name`: `mpich`, `openmpi`, `system` (the one on PATH), `abi` or a prefix.
 
-    Without a name, the environment variable VICINAL_MPI, then MPI, gives it.  Without those the
-    first found of: the source tree's own MPIs, the Python environment's, PATH's.
+    `abi` is an MPI that also has a library of the MPI standard's own ABI, as MPICH 5 has; ranks run
+    on that library. Without a name, the environment variable VICINAL_MPI gives it, else MPI.
+    Without both, the first found of these is taken: the source tree's own MPIs, the Python
+    environment's, PATH's.
     """
     name = name or os.environ.get("VICINAL_MPI") or os.environ.get("MPI") or None
     if name is None:
@@ -78,11 +79,11 @@ def find_mpi(name: str | None = None) -> Mpi:
 def command(
     mpi: Mpi, ranks: int, argv: Sequence[str], *, oversubscribe: bool = True
 ) -> tuple[list[str], dict[str, str]]:
-    """The command line that starts `argv` on `ranks` ranks, and the whole environment to give it.
+    """The command line that starts `argv` on `ranks` ranks, and its whole environment.
 
-    With `oversubscribe`, more ranks than cores are allowed, and waiting ranks give way to working
-    ones where the MPI can do that.  VICINAL_MPIEXEC_ARGS, where set, is what mpiexec is told besides the
-    number of ranks, in the place of all that; it may name hosts.
+    With `oversubscribe`, more ranks than cores are allowed, and waiting ranks yield to working ones
+    if the MPI supports that. VICINAL_MPIEXEC_ARGS, if set, replaces all these options of mpiexec
+    except the number of ranks; it may name hosts.
     """
     if ranks < 1:
         raise LauncherError(f"cannot start {ranks} ranks: at least one is needed")
@@ -104,7 +105,7 @@ def command(
 
 
 def _with_standard_abi(prefixes: Sequence[Path]) -> Mpi:
-    """The first that has a library of that ABI."""
+    """The first MPI that has a library of that ABI."""
     for prefix in prefixes:
         library = _library("abi", prefix)
         mpi = _inspect(prefix) if os.sep in library["MPI4PY_LIBMPI"] else None
@@ -116,7 +117,7 @@ def _with_standard_abi(prefixes: Sequence[Path]) -> Mpi:
 
 
 def _own_prefixes(names: Sequence[str]) -> list[Path]:
-    """Where MPIs that came with vicinal or with the Python environment may be."""
+    """Prefixes of MPIs installed with vicinal or with the Python environment."""
     in_tree = [TREE / ".mpi" / name for name in names]
     return [prefix for prefix in (*in_tree, Path(sys.prefix)) if (prefix / "bin" / "mpiexec").exists()]
 
@@ -141,7 +142,7 @@ def _first(prefixes: Sequence[Path], wanted: str, abi: str | None = None) -> Mpi
 
 
 def _inspect(prefix: Path) -> Mpi | None:
-    """What the launcher under `prefix` says it is; None when it is none that vicinal knows."""
+    """The MPI of the launcher under `prefix`, from its version text; None if it is unknown."""
     launchers = [prefix / "bin" / name for name in ("mpiexec", "mpirun")]
     mpiexec = next((path for path in launchers if path.exists()), None)
     if mpiexec is None:
@@ -166,10 +167,10 @@ def _inspect(prefix: Path) -> Mpi | None:
 
 
 def _library(abi: str, prefix: Path) -> dict[str, str]:
-    """The libmpi that mpi4py is to load, so that it is the launcher's own.
+    """The libmpi that mpi4py must load, so that it is the launcher's own.
 
-    Given by path where it lies beside the launcher.  Elsewhere by soname alone: the loader knows
-    the place, and mpi4py's own search would take an MPI of the Python environment first.
+    Its path if it lies beside the launcher. Otherwise its soname: the loader knows the place, and
+    mpi4py's own search would prefer an MPI of the Python environment.
     """
     for folder in ("lib", "lib64"):
         library = prefix / folder / SONAMES[abi]

@@ -1,8 +1,8 @@
-"""Matrices for the command: where they come from, who owns which row, and who needs whose values.
+"""Matrices for the command: sources, owners of rows, and the values that ranks need.
 
-A matrix is a Matrix Market file or one of PyAMG's examples.  Its rows, and the entries of the vector
-that it is multiplied with, are dealt out in near-equal blocks; a rank then needs each entry of the
-vector that one of its rows refers to and that lies in another rank's block.
+A matrix is a Matrix Market file or one of PyAMG's examples. Its rows, and the entries of the vector
+in a product with it, are distributed in near-equal blocks. A rank then needs each entry of the
+vector that its rows use and that lies in another rank's block.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .outputs import CommandError, progress
 Integers = npt.NDArray[np.int64]
 
 LONGEST_GZIP_RATIO = 1032
-"""How many bytes one byte of gzip can stand for at most."""
+"""Most bytes that one byte of gzip can represent."""
 SHORTEST_ENTRY = 2
-"""Bytes of the shortest line of a Matrix Market file that stands for an entry."""
+"""Bytes of the shortest line with an entry in a Matrix Market file."""
 ENTRIES_AT_ONCE = 1 << 22
-"""How many entries of a matrix are looked at in one go: bounds the memory, not the speed."""
+"""Entries of a matrix in one step. This limits the memory, not the speed."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Matrix:
     values: npt.NDArray[Any]
 
     def scipy(self) -> Any:
-        """The same as a SciPy array that shares the memory."""
+        """The matrix as a SciPy array that shares the memory."""
         from scipy.sparse import csr_array
 
         return csr_array((self.values, self.columns, self.row_starts), shape=(self.rows, self.rows))
@@ -53,7 +53,7 @@ class Matrix:
         return int(self.values.dtype.itemsize)
 
     def describe(self) -> dict[str, Any]:
-        """What names it in JSON; the hash is that of its entries, and the same for a file and the same file zipped."""
+        """Its name and content for JSON. The hash is that of the entries, zipped or not."""
         digest = hashlib.sha256()
         kind = "<c16" if np.iscomplexobj(self.values) else "<f8"
         for array, of_kind in ((self.row_starts, "<i8"), (self.columns, "<i8"), (self.values, kind)):
@@ -63,7 +63,7 @@ class Matrix:
 
 
 def read_matrix(name: str) -> Matrix:
-    """Read the Matrix Market file (or .mtx.gz) `name`, or load the PyAMG example of that name."""
+    """Reads the Matrix Market file (or .mtx.gz) `name`, or loads the PyAMG example of that name."""
     path = Path(name)
     try:
         if path.is_file():
@@ -79,7 +79,7 @@ def read_matrix(name: str) -> Matrix:
 
 
 def require_finite(matrix: Matrix) -> None:
-    """Refuse a matrix whose products with a vector could not be checked."""
+    """Refuses a matrix whose products with a vector cannot be checked."""
     if not np.isfinite(matrix.values).all():
         raise CommandError(
             f"matrix {matrix.name} has entries that are not finite; y = A x could not be checked"
@@ -89,8 +89,8 @@ def require_finite(matrix: Matrix) -> None:
 def block_starts(matrix: Matrix, ranks: int, *, idle: bool = False) -> Integers:
     """The first row of each rank's block, and the number of rows at the end.
 
-    With `idle` there may be more ranks than rows, as on the coarse levels of a multigrid hierarchy; those that
-    own a row are then spread evenly.
+    With `idle` there may be more ranks than rows, as on the coarse levels of a multigrid hierarchy.
+    Ranks that own a row are then spread evenly.
     """
     if ranks > matrix.rows and not idle:
         raise CommandError(
@@ -100,7 +100,7 @@ def block_starts(matrix: Matrix, ranks: int, *, idle: bool = False) -> Integers:
 
 
 def needed_pairs(matrix: Matrix, starts: Integers) -> tuple[npt.NDArray[np.int32], Integers]:
-    """Who needs what: the ranks, and the vector entries that they need, each pair once, in order."""
+    """Ranks, and the vector entries that they need: each pair once, in order."""
     ranks = len(starts) - 1
     entry_starts = matrix.row_starts[starts]
     needers, needed = [], []
@@ -121,7 +121,7 @@ def needed_pairs(matrix: Matrix, starts: Integers) -> tuple[npt.NDArray[np.int32
 
 
 def _read_file(path: Path) -> Any:
-    """Read a Matrix Market file, checked as far as its header goes before the entries are read."""
+    """Reads a Matrix Market file. Checks its header before it reads the entries."""
     size = path.stat().st_size
     try:
         with progress(f"reading {path.name}", size) as advance, MatrixMarketFile(path, advance) as file:
@@ -162,7 +162,7 @@ def _load_example(name: str) -> Any:
 
 
 def in_rows(name: str, given: Any) -> Matrix:
-    """A square sparse matrix of SciPy's."""
+    """Converts a square sparse matrix of SciPy."""
     from scipy.sparse import csr_array
 
     _require_square(name, *given.shape)
@@ -174,9 +174,9 @@ def in_rows(name: str, given: Any) -> Matrix:
 
 
 def _require_memory(name: str, rows: int, entries: int, value_bytes: int) -> None:
-    """Refuse a matrix that is larger than what the system could give."""
+    """Refuses a matrix that needs more memory than is available."""
     index_bytes = 4 if max(rows, entries) < 1 << 31 else 8
-    # As triples, then in rows beside them; the starts of the rows twice while they are counted.
+    # Triples, and then the rows beside them. The row starts exist twice while they are counted.
     needed = entries * (3 * index_bytes + 2 * value_bytes) + 2 * 8 * (rows + 1)
     available = available_memory()
     if available is not None and needed > available:

@@ -1,9 +1,9 @@
-"""Matrix Market files, read strictly: a word that is not wholly a number is refused, with its line and column.
+"""Strict reader of Matrix Market files, which refuses a word that is not wholly a number.
 
-SciPy's reader, which is that of fast_matrix_market, converts the longest beginning of a word that is a number and skips the end of
-the line: it takes 1.5D-01 and 1.5-101, as Fortran programs write them, for 1.5.  Here one regular expression finds the
-lines that are not as the header announces, and NumPy converts all others.  https://math.nist.gov/MatrixMarket/formats.html
-describes the format.
+SciPy's reader (fast_matrix_market) converts the longest numeric prefix of a word and skips the rest
+of the line. It reads 1.5D-01 and 1.5-101, as Fortran programs write them, as 1.5. Here a regular
+expression finds the lines that do not match the header, and NumPy converts all others. The format
+is described in https://math.nist.gov/MatrixMarket/formats.html.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ from .outputs import Advance
 Numbers = npt.NDArray[Any]
 
 BLOCK_BYTES = 1 << 22
-"""How much of a file is converted in one go."""
+"""Bytes of a file that are converted in one step."""
 LONGEST_LINE = 1 << 16
 MOST = 2**63 - 1
 
 
 class FormatError(ValueError):
-    """A fault of a file, with its place."""
+    """An error in a file, with its position."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What a word of a line may be."""
+    """A kind of word in a line."""
 
     name: str
     usual: bytes
-    """Matches words that are sure to fit into 64 bits, and nothing that is not of the kind."""
+    """Matches only words of the kind, and only such that certainly fit into 64 bits."""
     every: bytes
     """Matches all numbers of the kind, however large."""
     is_whole: bool = True
 
     def fault(self, word: bytes) -> str | None:
-        """Say what is wrong with a word, if anything is."""
+        """Describes the error in a word; None if it is valid."""
         if re.fullmatch(self.usual, word):
             return None
         shown = f"{word.decode(errors='replace')[:40]!r}"
         if not re.fullmatch(self.every, word):
             return f"{shown} is no {self.name}"
-        # Unsigned numbers of 64 bits are as good as signed ones: both become float64.
+        # Unsigned 64-bit numbers are allowed, too: both become float64.
         fits = -MOST <= int(word) <= 2 * MOST + 1 if self.is_whole else np.isfinite(float(_plain(word)))
         return None if fits else f"{shown} is beyond 64 bits"
 
@@ -71,45 +71,45 @@ FIELDS: dict[str, Sequence[Kind]] = {
     "real": [REAL], "double": [REAL], "complex": [REAL, REAL], "integer": [WHOLE], "unsigned-integer": [WHOLE], "pattern": [],
 }
 MIRRORED = {"symmetric": np.positive, "skew-symmetric": np.negative, "hermitian": np.conjugate}
-"""The value of the entry (j, i), from that of (i, j)."""
+"""Value of entry (j, i), from that of (i, j)."""
 BANNER = re.compile(
     rf"%%MatrixMarket\s+(?i:matrix\s+(coordinate|array)\s+({'|'.join(FIELDS)})\s+(general|{'|'.join(MIRRORED)}))\s*".encode()
 )
 WORD = re.compile(rb"[^ \t\r\n]+")
 WITHOUT_LETTER = re.compile(rb"[+-](?<=[0-9.][+-])")
-"""The sign of an exponent of three digits, before which Fortran leaves out the letter."""
+"""Sign of a three-digit exponent, before which Fortran omits the letter."""
 LETTERS = bytes.maketrans(b"dD", b"ee")
 
 
 @dataclass(frozen=True)
 class Header:
-    """What the beginning of a file says."""
+    """Contents of a file's header."""
 
     rows: int
     columns: int
     stored: int
-    """How many entries are in the file."""
+    """Number of entries in the file."""
     is_array: bool
-    """All entries are there, column by column, without their places."""
+    """True if all entries are in the file, column by column, without positions."""
     field: str
     symmetry: str
 
     @property
     def entries(self) -> int:
-        """How many there are at most, with those that follow from symmetry."""
+        """Most entries of the matrix, including those that follow from symmetry."""
         return self.stored * (1 if self.symmetry == "general" else 2)
 
 
 class MatrixMarketFile:
-    """A file, unzipped where need be, of which first the header is read and then the entries."""
+    """A file, unzipped if necessary. Read the header first, then the entries."""
 
     def __init__(self, path: Path, advance: Advance) -> None:
-        """Open the file; `advance` is told how far it has been read, in bytes."""
+        """Opens the file. `advance` is called with the number of bytes read so far."""
         self._raw = path.open("rb")
         self._unzipped = gzip.GzipFile(fileobj=self._raw) if path.suffix == ".gz" else self._raw
         self._advance = advance
         self._line = 1
-        """The number of the line that is read next."""
+        """Number of the next line."""
 
     def __enter__(self) -> MatrixMarketFile:
         return self
@@ -118,7 +118,7 @@ class MatrixMarketFile:
         self._raw.close()
 
     def read_header(self) -> Header:
-        """Read up to the line with the sizes."""
+        """Reads up to the line with the sizes."""
         banner = self._unzipped.readline(LONGEST_LINE)
         if banner.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise FormatError("line 1, column 1: the file begins with a byte-order mark; save it as plain ASCII text")
@@ -147,7 +147,7 @@ class MatrixMarketFile:
         return Header(rows, columns, stored[0], is_array, field, symmetry)
 
     def read_entries(self, header: Header) -> Any:
-        """Read the rest, as a SciPy array of coordinates with all entries; the matrix must be square where it is symmetric."""
+        """Reads the entries as a SciPy array of coordinates. A symmetric matrix must be square."""
         from scipy.sparse import coo_array
 
         kinds = FIELDS[header.field]
@@ -182,7 +182,7 @@ class MatrixMarketFile:
         return coo_array((of_entries, (places[0], places[1])), shape=shape)
 
     def _numbers(self, kinds: Sequence[Kind]) -> Iterator[tuple[bytes, Numbers]]:
-        """Give whole lines, and the numbers in them: a row for each line that is not empty."""
+        """Yields whole lines and their numbers, with a row for each line that is not empty."""
         words = rb"[ \t]+".join(rb"(?:" + kind.usual + rb")" for kind in kinds)
         unusual = re.compile(rb"^(?![ \t]*(?:" + words + rb")?[ \t\r]*$)", re.MULTILINE)
         while text := self._unzipped.read(BLOCK_BYTES) + self._unzipped.readline(LONGEST_LINE):
@@ -196,7 +196,7 @@ class MatrixMarketFile:
             self._line += text.count(b"\n")
 
     def _require_words(self, line: bytes, kinds: Sequence[Kind], lines_before: Any = lambda: 0) -> None:
-        """Refuse a line that does not consist of numbers of these kinds."""
+        """Refuses a line that does not consist of numbers of these kinds."""
         for kind, word in zip_longest(kinds, WORD.finditer(line)):
             if kind is None:
                 what: str | None = f"{word[0].decode(errors='replace')[:40]!r} follows the last number of the line"
@@ -207,7 +207,7 @@ class MatrixMarketFile:
                 raise FormatError(f"line {self._line + lines_before()}, column {column}: {what}")
 
     def _refused(self, text: bytes, entry: int, which: int, what: str) -> FormatError:
-        """Make the error of a word of one of the text's entries."""
+        """Makes the error for word `which` of entry `entry` in the text."""
         line = next(islice(re.finditer(rb"[^\n]*[^\s][^\n]*", text), int(entry), None))
         word = next(islice(WORD.finditer(line[0]), int(which), None))
         number = self._line + text.count(b"\n", 0, line.start())
@@ -215,14 +215,14 @@ class MatrixMarketFile:
 
 
 def _plain(text: bytes) -> bytes:
-    """Write exponents as C does."""
+    """Rewrites exponents as in C."""
     if WITHOUT_LETTER.search(text):
         text = re.sub(rb"(?<=[0-9.])([+-])", rb"e\1", text)
     return text.translate(LETTERS)
 
 
 def _with_mirrored(symmetry: str, places: Numbers, values: Numbers) -> tuple[Numbers, Numbers]:
-    """Add the entries on the other side of the diagonal."""
+    """Adds the entries on the other side of the diagonal."""
     mirrored = MIRRORED[symmetry]
     rows, columns = places
     apart = rows != columns

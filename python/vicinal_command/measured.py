@@ -1,4 +1,4 @@
-"""What the ranks of `vicinal calibrate` have left, and the numbers of a profile that come of it by fits.py."""
+"""Results of the ranks of `vicinal calibrate`, and the profile's numbers derived by fits.py."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .gpus import device_of
 
 LEVELS = ("domain", "node", "network")
 OWN_CORE = 0.9
-"""Of a core that a rank has while all compute: from there on, none is shared."""
+"""Share of a core that a rank gets while all compute, from which no core counts as shared."""
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Level:
-    """A level's numbers, and how far its samples lay apart."""
+    """Numbers of a level, and the spread of its samples."""
 
     send: float
     receive: float
@@ -36,15 +36,15 @@ class Level:
 
 @dataclass(frozen=True)
 class Figure:
-    """A number of a profile that is none of a level: what it is, how it is shown, and how good it is."""
+    """A number of a profile outside the levels, and its quality."""
 
     value: float
     quality: float | None = None
-    """A residual or a spread; None where it was not measured."""
+    """A residual or a spread; None if not measured."""
 
 
 def read_results(folder: Path, task: dict[str, Any]) -> tuple[Results, dict[str, Level], dict[str, Figure]]:
-    """What the ranks have left in the folder, and the numbers that come of it."""
+    """Results of the ranks in the folder, and the numbers derived from them."""
     results = Results(folder, task)
     alone = {name: level for name in LEVELS if (level := _level(results, name)) is not None}
     levels = {name: _where_cores_are_shared(results, name, level) for name, level in alone.items()}
@@ -52,7 +52,7 @@ def read_results(folder: Path, task: dict[str, Any]) -> tuple[Results, dict[str,
 
 
 class Results:
-    """What the ranks have left, each thing by the one that has measured it."""
+    """Results of the ranks, each stored by the rank that measured it."""
 
     def __init__(self, folder: Path, task: dict[str, Any]) -> None:
         self.task = task
@@ -64,19 +64,19 @@ class Results:
         return [found[name] for found in self._by_rank if name in found]
 
     def samples(self, name: str, width: int) -> Floats | None:
-        """By repetition and what was asked for; of several ranks the slowest."""
+        """Samples by repetition and argument; of several ranks, the slowest."""
         found = self.all(name)
         return np.max(found, axis=0).reshape(-1, width) if found else None
 
     @property
     def gpu(self) -> Sequence[str] | None:
-        """What rank 0 has found: its name, how many there are, and something if it has kernels."""
+        """GPU of rank 0: its name, the number of GPUs, and a non-empty entry if it has kernels."""
         found = self._by_rank[0].get("gpu")
         return None if found is None else [str(each) for each in found]
 
     @property
     def device(self) -> dict[str, Any] | None:
-        """What the profile has of it."""
+        """The profile's entry for the GPU."""
         peer = next(iter(self.all("device_peer")), None)
         device = device_of(self.gpu, self._by_rank[0].get("device"), peer, self.task["device_sizes"])
         levels = {name: level for name in LEVELS if (level := _level(self, f"gpu_{name}")) is not None}
@@ -86,10 +86,9 @@ class Results:
 
     @cached_property
     def cores_and_ranks(self) -> tuple[float, float]:
-        """How much of a core each rank has where all compute at once, summed up over those of a host; 0 for one each.
-        And how many ranks a host has."""
+        """Cores that a host's ranks share while all compute (0: one each), and number of ranks."""
         unit = float(np.median(self.all("unit")[0][:-1]))
-        # The mean: whoever had no turn in one repetition had longer ones in others.
+        # The mean, because a rank without a turn in one repetition had longer ones in others.
         shares = unit * np.array([np.mean(each) for each in self.all("paces")])
         hosts = np.array([each[0] for each in self.all("host")])
         together = [(shares[hosts == host].sum(), (hosts == host).sum()) for host in np.unique(hosts)]
@@ -124,18 +123,19 @@ def _level(results: Results, name: str) -> Level | None:
 
 
 def _processor_time(results: Results, name: str, counts: Sequence[int]) -> float:
-    """Of one message more."""
+    """Processor time of one more message."""
     samples = results.samples(name, len(counts))
     assert samples is not None, name
-    # Nothing makes processor time less than it is.
+    # The minimum, since disturbances only add processor time.
     return fit_slope(counts, samples.min(axis=0))
 
 
 def _where_cores_are_shared(results: Results, name: str, alone: Level) -> Level:
-    """The level with the processors' part as it is while all ranks are at it, where that is what they wait for.
+    """Level with processor costs as measured while all ranks communicate, if ranks share cores.
 
-    Two ranks that measure while others sleep have caches and the system's queues for themselves, and messages of one
-    sender are taken in together.  The parts of both ends are as they are for two ranks.
+    While two ranks measure and others sleep, they have the caches and the system's queues for
+    themselves, and receive messages of one sender in batches. The two ends keep the ratio measured
+    with two ranks.
     """
     counts = [int(count) for count in next(iter(results.all(f"{name}_all_counts")), [])]
     cores, ranks = results.cores_and_ranks
@@ -143,7 +143,7 @@ def _where_cores_are_shared(results: Results, name: str, alone: Level) -> Level:
         return alone
 
     def of_both(size: int) -> float:
-        """A turn takes the host's cores what its ranks take; they send as many as they receive."""
+        """Processor time at both ends. In a turn, ranks send as many messages as they receive."""
         turns = [float(np.median(results.all(f"{name}_all_{size}_{count}"))) for count in counts]
         return fit_slope(counts, turns) * cores / ranks
 
@@ -158,9 +158,10 @@ def _where_cores_are_shared(results: Results, name: str, alone: Level) -> Level:
 
 
 def _while_others_wait(results: Results, name: str, both: float, handled: dict[int, float]) -> list[Piece]:
-    """Protocols as they are where ranks that wait have their turns of the core as well; none where that was not measured.
+    """Protocols as measured while waiting ranks take turns on the core, too; empty if not measured.
 
-    Each step of a message, of a large one many, waits for its rank's turn. What processors take is apart, at their speed.
+    Each step of a message waits for its rank's turn, and a large message has many steps. The
+    processors' part is separate, at their speed.
     """
     sizes = results.task["sizes"]
     times = results.samples(f"{name}_waited", len(sizes))
@@ -179,12 +180,12 @@ def _while_others_wait(results: Results, name: str, both: float, handled: dict[i
 
 
 def _figures(results: Results, levels: dict[str, Level]) -> dict[str, Figure]:
-    """What there is beside the levels, from measurements, and from what is nearest to one."""
+    """Numbers outside the levels, measured or taken from the nearest measurement."""
     task = results.task
     figures: dict[str, Figure] = {}
     queued = results.samples("queued", len(task["queues"]))
     figures["search"] = Figure(0.0) if queued is None else Figure(fit_slope(task["queues"], queued), spread(queued))
-    # Where no two ranks share memory, a message on the shortest way does the same, and more.
+    # If no two ranks share memory, a message over the shortest distance includes a handover.
     name = next(name for name in LEVELS if name in levels)
     nearest = levels[name]
     handover = results.samples("handover", 1)
@@ -203,35 +204,37 @@ def _figures(results: Results, levels: dict[str, Level]) -> dict[str, Figure]:
 
 
 def handover_of(seconds: Floats, short: float) -> Figure:
-    """The least: now and then two ranks have one core, which they then hand over as well.
+    """The minimum, since two ranks sometimes share a core, and then also hand over the core.
 
-    If they had it all the time: a short message between the two takes no less than a handover, which it consists of.
+    If they always share it, a short message between them is an upper bound, since it consists of
+    handovers.
     """
     least = float(seconds.min())
     return Figure(min(least, short), spread(seconds) if least <= short else least / short - 1)
 
 
 def _handover_of_all(results: Results) -> Figure | None:
-    """What another handover takes of a processor where ranks that share theirs are all at it."""
+    """Processor time of one more handover while all ranks that share cores hand over; else None."""
     counts = [int(count) for count in next(iter(results.all("handed_counts")), [])]
     cores, ranks = results.cores_and_ranks
     if cores == 0 or len(counts) < 2:
         return None
-    # All ranks have the slowest one's.
+    # All ranks store the slowest one's time.
     times = np.stack([results.all(f"handed_{count}")[0] for count in counts], axis=1)
     seconds = fit_slope(counts, times) * cores / ranks
     return Figure(seconds, spread(times)) if seconds > 0 else None
 
 
 def _turns(results: Results) -> dict[str, Figure]:
-    """What a core takes that is passed on among ranks that wait, and what more until one of them has found its message.
+    """Time to pass on a core among waiting ranks, and time of a poll for a message.
 
-    A message that is there is found by one of the polls in a row, on average by one in the middle.
+    One of several polls in a row finds a message that has arrived; on average, the middle one.
     """
     cores, ranks = results.cores_and_ranks
     if cores == 0:
         return {"turn": Figure(0.0), "poll": Figure(0.0)}
-    # By rank: whoever had few turns in one repetition had more in others, and one that nobody competes with counts as one.
+    # By rank: a rank with few turns in one repetition had more in others. A rank without
+    # competitors counts, too.
     rates = {what: np.mean(1 / np.array(results.all(f"turns_{what}")), axis=1) for what in ("flag", "message")}
     flag, message = (cores / ranks / float(np.median(each)) for each in rates.values())
     return {
@@ -241,10 +244,11 @@ def _turns(results: Results) -> dict[str, Figure]:
 
 
 def _copies(results: Results, nearest: Level) -> Figure:
-    """Of one rank, or where cores are shared of all at once; else what messages take on the shortest way."""
+    """Copies of one rank, or of all at once if cores are shared; else from the nearest level."""
     cores, ranks = results.cores_and_ranks
     if cores > 0:
-        # Of ranks that share a core, those that have it are as fast as the others are slow: bytes add up.
+        # Among ranks that share a core, some are as fast as others are slow, so their bytes are
+        # summed.
         rates = 1 / np.array(results.all("copies"))
         return Figure(cores / ranks / float(np.mean(rates)), spread(np.mean(rates, axis=0)[:, None]))
     copies = results.samples("copy", 1)
@@ -257,15 +261,15 @@ def _port(results: Results, levels: dict[str, Level]) -> Figure:
     farthest = levels[[name for name in LEVELS if name in levels][-1]]
     counts = results.pairs_together
     if not counts:
-        # One host has no port that anything goes through; a message has its own rate.
+        # A single host has no port. A message has its own rate.
         return Figure(farthest.pieces[-1].in_all)
     times = [results.samples(f"together_{count}", 1) for count in counts]
     seconds = np.array([typical(each)[0] for each in times if each is not None])
-    # A turn is the message and its empty answer, which cannot have taken more than the half.
+    # A turn is the message and its empty answer, which takes at most half of it.
     answer = farthest.pieces[0].latency + farthest.send + farthest.receive
     seconds = np.maximum(seconds - answer, seconds / 2)
     piece = next(each for each in farthest.pieces if each.up_to is None or results.task["stream"] <= each.up_to)
-    # Alone, as measured here: the line of all sizes may lie a little off at this one.
+    # Alone, as measured here, since the line through all sizes may be slightly off at this one.
     latency = piece.latency + farthest.send + farthest.receive
     rate = (float(seconds[0]) - latency) / results.task["stream"]
     alone = Piece(None, latency, rate if rate > 0 else farthest.pieces[-1].in_all, 0.0)
@@ -274,7 +278,7 @@ def _port(results: Results, levels: dict[str, Level]) -> Figure:
 
 
 def level_json(name: str, levels: dict[str, Level]) -> dict[str, Any]:
-    """A level's numbers, or those of the one next to it, of two the nearer one."""
+    """Numbers of a level, or of the nearest measured one (of two, the shorter distance)."""
     place = LEVELS.index(name)
     level = levels[min(levels, key=lambda each: (abs(LEVELS.index(each) - place), LEVELS.index(each)))]
     protocols = [

@@ -1,4 +1,4 @@
-"""How much memory a process could still get, before it asks: the kernel kills whoever takes more."""
+"""Memory that a process can still get. The kernel kills a process that takes more."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 PROC = Path("/proc")
 CGROUPS = Path("/sys/fs/cgroup")
 
-# A group's limit, what its processes use, and what of that the kernel gives up when it must: names of
-# version 2, then of version 1.
+# A group's limit, the usage of its processes, and the reclaimable part of that: names of version 2,
+# then of version 1.
 NAMES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -17,7 +17,7 @@ NAMES = (
 
 
 def available_memory(proc: Path = PROC, cgroups: Path = CGROUPS) -> int | None:
-    """Bytes that the machine, the groups of this process and its own limit leave; None where nothing says so."""
+    """Bytes left by the machine, this process's groups and its own limit; None if unknown."""
     known = [_of_machine(proc), *_of_groups(proc, cgroups), _of_process(proc)]
     return min((bytes_ for bytes_ in known if bytes_ is not None), default=None)
 
@@ -38,7 +38,7 @@ def _of_process(proc: Path) -> int | None:
 
 
 def _of_groups(proc: Path, cgroups: Path) -> list[int]:
-    """What the control groups leave that this process is in, and those that these are in."""
+    """Bytes left by the control groups of this process and by their parents."""
     left = []
     for line in _read(proc / "self" / "cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
@@ -46,7 +46,7 @@ def _of_groups(proc: Path, cgroups: Path) -> list[int]:
             continue
         root = cgroups / "memory" if controllers else cgroups
         group = root / path.lstrip("/")
-        # In a container the path may be that of the host, of which only the root is to be seen.
+        # In a container, the path may be that of the host, of which only the root is visible.
         for folder in (group, *group.parents):
             if folder == root or root in folder.parents:
                 left += _of_group(folder)

@@ -1,4 +1,4 @@
-"""Options that several subcommands have in common, and the kinds of values that options take."""
+"""Options shared by several subcommands, and the types of option values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BASELINE = "direct"
 
 
 def positive(text: str) -> int:
-    """A whole number from 1 upwards."""
+    """Parses a whole number from 1 upwards."""
     try:
         value = int(text)
     except ValueError:
@@ -26,12 +26,12 @@ def positive(text: str) -> int:
 
 
 def positives(text: str) -> list[int]:
-    """Such numbers, with commas between them."""
+    """Parses such numbers, separated by commas."""
     return [positive(part) for part in text.split(",")]
 
 
 def probability(text: str) -> float:
-    """A number from 0 to 1."""
+    """Parses a number from 0 to 1."""
     try:
         value = float(text)
     except ValueError:
@@ -42,12 +42,12 @@ def probability(text: str) -> float:
 
 
 def probabilities(text: str) -> list[float]:
-    """Such numbers, with commas between them."""
+    """Parses such numbers, separated by commas."""
     return [probability(part) for part in text.split(",")]
 
 
 def add_regions(command: argparse.ArgumentParser, standard: str | None) -> None:
-    """Who is near whom; `standard` is what ranks that are run have where nothing is said, None for virtual ones."""
+    """Adds the options for regions. `standard` is their default; None for virtual ranks."""
     regions = command.add_mutually_exclusive_group()
     regions.add_argument(
         "--ranks-per-region", type=positive, metavar="K",
@@ -61,18 +61,18 @@ def add_regions(command: argparse.ArgumentParser, standard: str | None) -> None:
 
 
 def add_common(command: argparse.ArgumentParser, launched: bool) -> None:
-    """The options of every command that compares strategies."""
+    """Adds the options of every command that compares strategies."""
     add_regions(command, "node" if launched else None)
     add_files(command)
 
 
 def add_wide(command: argparse.ArgumentParser) -> None:
-    """Add the option of every command that shows tables."""
+    """Adds the option of every command that shows tables."""
     command.add_argument("--wide", action="store_true", help="show all columns of tables, however narrow the terminal is")
 
 
 def add_files(command: argparse.ArgumentParser) -> None:
-    """Where results go beside the tables."""
+    """Adds the options for result files."""
     add_wide(command)
     command.add_argument(
         "--json", metavar="FILE",
@@ -82,7 +82,7 @@ def add_files(command: argparse.ArgumentParser) -> None:
 
 
 def add_profile(command: argparse.ArgumentParser) -> None:
-    """The option of every command that predicts times."""
+    """Adds the option of every command that predicts times."""
     command.add_argument(
         "--profile", metavar="FILE",
         help="the machine whose times are predicted; by default VICINAL_PROFILE says which, or it is the built-in one",
@@ -90,7 +90,7 @@ def add_profile(command: argparse.ArgumentParser) -> None:
 
 
 def add_strategy(command: argparse.ArgumentParser) -> None:
-    """The option of every command that looks at all strategies, or at one beside the baseline."""
+    """Adds the option of every command for all strategies, or for one besides the baseline."""
     command.add_argument(
         "--strategy", default="all", metavar="NAME",
         help=f"all (default), or one, beside {BASELINE}; see `vicinal strategies`",
@@ -98,9 +98,9 @@ def add_strategy(command: argparse.ArgumentParser) -> None:
 
 
 def check_strategy(asked: str, *, with_reverse: bool, one_block: bool, complete: bool = False) -> Sequence[str]:
-    """The strategies to look at: the baseline and those asked for, which must serve such exchanges.
+    """The strategies to use: the baseline and those in `asked`, which must serve such exchanges.
 
-    With `complete`, exchanges over a whole communicator.
+    With `complete`, exchanges are over a whole communicator.
     """
     from vicinal import _core
 
@@ -117,7 +117,7 @@ def check_strategy(asked: str, *, with_reverse: bool, one_block: bool, complete:
 
 
 def add_timing(command: argparse.ArgumentParser, iterations: int, repetitions: int = REPETITIONS) -> None:
-    """The options of every command that times exchanges."""
+    """Adds the options of every command that times exchanges."""
     command.add_argument(
         "--iterations", type=positive, default=iterations, metavar="N",
         help=f"exchanges in a row that are timed together (default {iterations})",
@@ -130,7 +130,7 @@ def add_timing(command: argparse.ArgumentParser, iterations: int, repetitions: i
 
 
 def add_mpi(command: argparse.ArgumentParser) -> None:
-    """Which MPI ranks are started with."""
+    """Adds the option for the MPI that starts the ranks."""
     command.add_argument(
         "--mpi", metavar="NAME",
         help="mpich, openmpi, abi (one's library of the MPI standard's own ABI), system (the one on PATH), or the folder of an MPI; by default VICINAL_MPI "
@@ -139,19 +139,19 @@ def add_mpi(command: argparse.ArgumentParser) -> None:
 
 
 def regions_of(options: argparse.Namespace) -> str | None:
-    """The regions that were given, if any."""
+    """The given regions, if any."""
     if options.ranks_per_region is not None:
         return f"blocks:{options.ranks_per_region}"
     return str(options.regions) if options.regions is not None else None
 
 
 def regions_are_known(options: argparse.Namespace) -> bool:
-    """Whether it follows from what was given, without running, who is near whom."""
+    """Returns whether the regions follow from the options alone, without a run."""
     return regions_of(options) not in (None, "node", "numa") and "/" not in str(regions_of(options))
 
 
 def virtual_regions_of(options: argparse.Namespace) -> str:
-    """The regions of ranks that are not run; some must be given."""
+    """The regions of virtual ranks, which must be given."""
     regions = regions_of(options)
     if regions in (None, "node", "numa"):
         raise CommandError(

@@ -1,8 +1,7 @@
-"""What the command leaves behind and shows while it works: files, a progress bar, one-line faults.
+"""Outputs of the command: files, a progress bar, one-line errors.
 
-A file is written beside its place and then moved there, so that a run that fails or is interrupted
-leaves the old file, or none, but never half of one.  Whether it can be written at all is found out
-before the work begins.
+A file is written beside its place and then moved there. A run that fails or is interrupted leaves
+the old file, or none, but never a partial one. A check that it can be written precedes the work.
 """
 
 from __future__ import annotations
@@ -22,29 +21,29 @@ Result = TypeVar("Result")
 
 SIGNAL_CHECK_SECONDS = 0.2
 LINE_SECONDS = 10.0
-"""After so long comes each line that says how far the work is."""
+"""Seconds between two progress lines."""
 
 
 class CommandError(Exception):
-    """Something the user can put right; the message names the fault and the remedy in one line."""
+    """An error that the user can correct. The message names error and remedy in one line."""
 
 
 class OutputFile:
     """A file that appears whole or not at all."""
 
     def __init__(self, path: str) -> None:
-        """Find out whether `path` can be written; a CommandError says why not."""
+        """Checks that `path` can be written. Raises CommandError with the reason if not."""
         self.given = path
         self.path = Path(os.path.realpath(path))
         self.kind = self.path.suffix.removeprefix(".").lower()
-        """What comes after the last dot of the name, such as `png`."""
+        """The suffix of the name without its dot, such as `png`."""
         self._beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         try:
             mode = self.path.stat().st_mode if self.path.exists() else stat.S_IFREG
             if stat.S_ISDIR(mode):
                 raise CommandError(f"cannot write {path}: it is a folder; give the name of a file")
             self._special = not stat.S_ISREG(mode)
-            """A device or a pipe: nothing may take its place."""
+            """True if it is a device or a pipe, which must not be replaced."""
             if not self.path.parent.is_dir():
                 raise CommandError(f"cannot write {path}: there is no folder {self.path.parent}; make it first")
             if self._special:
@@ -56,7 +55,7 @@ class OutputFile:
             raise self._refused(error) from error
 
     def write(self, writer: Callable[[Path], None]) -> None:
-        """Let `writer` write a file at the path that it is given, then move that to its place."""
+        """Lets `writer` write a file at the path that it gets, then moves that to its place."""
         try:
             if self._special:
                 writer(self.path)
@@ -70,7 +69,7 @@ class OutputFile:
             raise self._refused(error) from error
 
     def write_text(self, text: str) -> None:
-        """Write `text` as the whole of the file."""
+        """Writes `text` as the whole content of the file."""
 
         def writer(path: Path) -> None:
             path.write_text(text, encoding="utf-8")
@@ -82,7 +81,7 @@ class OutputFile:
 
 
 def interruptible(call: Callable[[], Result]) -> Result:
-    """What `call`, which may be long and deaf to signals, returns; Ctrl-C ends the waiting for it.
+    """Returns the result of `call`, which may block signals for long. Ctrl-C ends the wait.
 
     Python handles signals between its own instructions, and so never while a compiled function runs.
     """
@@ -92,7 +91,7 @@ def interruptible(call: Callable[[], Result]) -> Result:
     def run() -> None:
         try:
             outcome.append(call())
-        except Exception as fault:  # raised again where the caller is
+        except Exception as fault:  # raised again in the caller's thread
             faults.append(fault)
 
     thread = threading.Thread(target=run, daemon=True)
@@ -106,9 +105,9 @@ def interruptible(call: Callable[[], Result]) -> Result:
 
 @contextmanager
 def progress(doing: str, total: float) -> Iterator[Advance]:
-    """Show how far the work is: by a bar once it has taken a second, or by lines where standard error is no terminal.
+    """Shows the progress: by a bar after one second, or by lines if stderr is no terminal.
 
-    Gives a function to be called with how much of `total` is done.
+    Gives a function to call with the completed part of `total`.
     """
     if not sys.stderr.isatty():
         with _lines(doing, total) as advance:

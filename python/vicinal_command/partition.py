@@ -1,8 +1,8 @@
-"""Who owns which rows of a matrix: near-equal blocks, or what a file says.
+"""Owners of the rows of a matrix: near-equal blocks, or parts from a file.
 
-A file gives each row the number of its part, one per line or as a NumPy array (.npy), as partitioners such as
-METIS write it.  Rank r owns the rows of part r.  Ranks own consecutive rows in all that follows, so the matrix is
-renumbered: part by part, rows of a part in the order that they had.
+A file gives each row the number of its part, one per line or as a NumPy array (.npy). Partitioners
+such as METIS write such files. Rank r owns the rows of part r. All other modules let ranks own
+consecutive rows, so the matrix is renumbered: part by part, with rows of a part in their old order.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from .outputs import CommandError
 
 
 def partitioned(matrix: Matrix, path: str, ranks: int) -> tuple[Matrix, Integers]:
-    """The matrix with its rows in the order of the parts that the file says, and where each rank's rows start."""
+    """The matrix with its rows in the order of the file's parts, and the first row of each rank."""
     return by_parts(matrix, read_parts(path, matrix, ranks), ranks)
 
 
 def by_parts(matrix: Matrix, parts: Integers, ranks: int) -> tuple[Matrix, Integers]:
-    """The same by the part of each row."""
+    """As partitioned(), from the part of each row."""
     order = np.argsort(parts, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(parts, minlength=ranks))])
     return _renumbered(matrix, order), starts.astype(np.int64)
 
 
 def read_parts(path: str, matrix: Matrix, ranks: int) -> Integers:
-    """The part of each row of the matrix, of parts 0 to ranks - 1."""
+    """The part of each row of the matrix, from 0 to ranks - 1."""
     parts = _read_array(path) if path.endswith(".npy") else _read_lines(path)
     if parts.size == 0:
         raise CommandError(f"partition {path} is empty; give a part for each of the {matrix.rows} rows")
@@ -82,12 +82,12 @@ def _is_whole(text: str) -> bool:
 
 
 def _renumbered(matrix: Matrix, order: Integers) -> Matrix:
-    """The same matrix in which row and column order[k] come to be row and column k."""
+    """The matrix with row and column order[k] renumbered to k."""
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     lengths = np.diff(matrix.row_starts)[order]
     row_starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    # Entry k of the new matrix is this one of the old.
+    # Entry k of the new matrix is entry entries[k] of the old one.
     entries = np.repeat(matrix.row_starts[:-1][order] - row_starts[:-1], lengths) + np.arange(row_starts[-1])
     columns = place[matrix.columns[entries]].astype(matrix.columns.dtype)
     return Matrix(matrix.name, matrix.rows, row_starts, columns, matrix.values[entries])

@@ -1,4 +1,4 @@
-"""The command's figures.  Matplotlib is needed here alone, and no display is."""
+"""Figures of the command. Only this module needs Matplotlib. It needs no display."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BEFORE, AFTER = "#8c8c8c", "#1f77b4"
 
 @dataclass(frozen=True)
 class Traffic:
-    """What a strategy sends between regions."""
+    """Messages and bytes of a strategy between regions."""
 
     row: Row
     sent: npt.NDArray[Any]
@@ -29,11 +29,11 @@ class Traffic:
     messages: npt.NDArray[Any]
     """Messages from region (row) to region (column)."""
     bytes: npt.NDArray[Any]
-    """Likewise."""
+    """Bytes from region (row) to region (column)."""
 
 
 def plot_file(path: str) -> OutputFile:
-    """The file for a figure, once it is sure that one can be made and written there."""
+    """The file for a figure, after checks that it can be drawn and written."""
     file = OutputFile(path)
     if file.kind not in KINDS:
         raise CommandError(f"cannot plot to {path}: its name must end in one of .{', .'.join(KINDS)}")
@@ -43,7 +43,7 @@ def plot_file(path: str) -> OutputFile:
 
 
 def plot_strategies(path: Path, kind: str, title: str, rows: Sequence[Row]) -> None:
-    """Bars per strategy: time per exchange, and messages and bytes between regions."""
+    """Plots bars per strategy: time per exchange, and messages and bytes between regions."""
     figure = new_figure(title, width=15, height=1.8 + 0.45 * len(rows))
     times = [row["exchange_median_us"] or 0.0 for row in rows]
     panels: list[tuple[str, list[float], list[str]]] = [
@@ -79,13 +79,13 @@ def plot_strategies(path: Path, kind: str, title: str, rows: Sequence[Row]) -> N
 
 
 def _with_most(row: Row, key: str, text_of: Callable[[str], Callable[[Any], str]]) -> str:
-    """A number of all ranks and the most of one, where they are known."""
+    """A total of all ranks and the maximum of one rank, if they are known."""
     total, most = text_of(key)(row), text_of(f"{key}_max")(row)
     return "not known" if total == "-" else f"{total}  (≤ {most} a rank)"
 
 
 def plot_traffic(path: Path, kind: str, title: str, before: Traffic, after: Traffic) -> None:
-    """Region-to-region traffic of two strategies, and how many messages their ranks send."""
+    """Plots traffic between regions of two strategies, and the number of messages per rank."""
     figure = new_figure(title, width=15, height=8.5)
     grid = figure.add_gridspec(2, 3, width_ratios=(1, 1, 1.1))
     kinds: list[tuple[str, npt.NDArray[Any], npt.NDArray[Any]]] = [
@@ -100,7 +100,7 @@ def plot_traffic(path: Path, kind: str, title: str, before: Traffic, after: Traf
 
 
 def new_figure(title: str, width: float, height: float) -> Any:
-    """An empty figure of so many inches, with this above it."""
+    """An empty figure of this size in inches, with this title."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained", dpi=110)
@@ -111,7 +111,7 @@ def new_figure(title: str, width: float, height: float) -> Any:
 def _heat_maps(
     figure: Any, pair: Sequence[Any], what: str, pictures: Sequence[tuple[Traffic, npt.NDArray[Any]]]
 ) -> None:
-    """Two maps of the same colours; where nothing is sent, there is no colour."""
+    """Draws two maps with one color scale. Zero traffic has no color."""
     from matplotlib.colors import LogNorm
 
     most = max([int(traffic.max(initial=0)) for _, traffic in pictures])

@@ -1,7 +1,7 @@
-"""`vicinal preload -- COMMAND`: run a program that knows nothing of vicinal with the preload library before it.
+"""`vicinal preload -- COMMAND`: runs a program that does not use vicinal with the preload library.
 
-What is started, a launcher or a program, gets the library by LD_PRELOAD, as all that it starts; only what calls MPI notices. Leaving
-the command out undoes it.
+The command, a launcher or a program, gets the library by LD_PRELOAD, and so does every process that
+it starts. The library affects only processes that call MPI.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from .outputs import CommandError, OutputFile
 
 LIBRARY = "libvicinal_mpi.so"
 ABIS = {"libmpi.so.12": "mpich", "libmpich.so.12": "mpich", "libmpi.so.40": "openmpi", "libmpi_abi.so": "abi"}
-"""Builds by how the names of the MPI libraries begin that they fit."""
+"""Builds of the library, by the prefix of the MPI library's name."""
 TO_BE_PASSED_ON = ("LD_PRELOAD", "VICINAL_")
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be run, and where the report goes."""
+    """The command to run, and the file of the report."""
 
     command: Sequence[str]
     report: str | None
 
 
 def library() -> Path:
-    """The preload library."""
+    """Path of the preload library."""
     path = Path(str(files("vicinal"))) / "_preload" / LIBRARY
     if path.exists():
         return path
@@ -53,14 +53,14 @@ def built_for(path: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class Binary:
-    """What an executable says of itself."""
+    """Properties of an executable."""
 
     is_static: bool
-    mpi: str | None  # the name of the MPI library that it asks for by itself
+    mpi: str | None  # the name of the MPI library that it is linked with
 
 
 def binary_at(path: str) -> Binary | None:
-    """None where there is no ELF executable."""
+    """Reads an executable; None if it is no ELF file."""
     try:
         with open(path, "rb") as file:
             if file.read(4) != b"\x7fELF":
@@ -78,7 +78,7 @@ def binary_at(path: str) -> Binary | None:
 
 
 def objections(command: Iterable[str], builds: Sequence[str]) -> list[str]:
-    """What of a command line the library will not serve, in words."""
+    """Warnings about the words of a command line that the library cannot serve."""
     found = []
     for word in command:
         path = shutil.which(word)
@@ -96,9 +96,10 @@ def objections(command: Iterable[str], builds: Sequence[str]) -> list[str]:
 
 
 def environment_for(request: Request, path: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of the command, in which the library comes after all that is preloaded already.
+    """The command's environment, in which the library follows those already preloaded.
 
-    A profiler then sees the program's calls, and passes them on to PMPI_, which the library serves as well.
+    A profiler then sees the program's calls, and forwards them to PMPI_, which the library also
+    serves.
     """
     environment = dict(given)
     tools = [each for each in re.split("[: ]+", environment.get("LD_PRELOAD", "")) if each and Path(each).name != LIBRARY]
@@ -109,7 +110,7 @@ def environment_for(request: Request, path: Path, given: Mapping[str, str]) -> d
 
 
 def with_environment_passed_on(command: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """Open MPI's launchers give other nodes those variables only that they are told of; those of MPICH and SLURM give all."""
+    """Adds -x options for Open MPI's launchers, which pass only named variables to other nodes."""
     name = Path(shutil.which(command[0]) or command[0]).resolve().name
     if not any(part in name for part in ("openmpi", "orterun", "prterun")) and not _is_openmpi_launcher(command[0]):
         return list(command)
@@ -126,7 +127,7 @@ def _is_openmpi_launcher(word: str) -> bool:
 
 
 def preload(request: Request) -> int:
-    """Become the command, or with a report its parent; return its exit status."""
+    """Replaces this process by the command, or with a report runs it. Returns its exit status."""
     if not request.command:
         raise CommandError("no command given: `vicinal preload -- mpiexec -n 4 ./program`")
     path = library()
@@ -140,12 +141,12 @@ def preload(request: Request) -> int:
     report = environment.get("VICINAL_REPORT")
     if report is None:
         os.execvpe(line[0], line, environment)
-    OutputFile(report)  # before anything is computed in vain
+    OutputFile(report)  # checks it before any computation
     return run_reported(line, environment, Path(report))
 
 
 def run_reported(line: Sequence[str], environment: Mapping[str, str], report: Path) -> int:
-    """Run the command to its end, and say so where it has left no report; return its exit status."""
+    """Runs the command to its end, and reports a missing report. Returns its exit status."""
     before = _written(report)
     process: subprocess.Popen[bytes] | None = None
     early: list[int] = []
@@ -158,8 +159,8 @@ def run_reported(line: Sequence[str], environment: Mapping[str, str], report: Pa
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
         if signal.getsignal(number) == signal.SIG_IGN:
-            continue  # the program is to ignore it as well, as under nohup
-        # A terminal interrupts the program by itself.
+            continue  # the program must ignore it, too, as under nohup
+        # A terminal itself interrupts the program.
         signal.signal(number, pass_on if number != signal.SIGINT else lambda *_: None)
     process = subprocess.Popen(line, env=environment)
     for each in early:
@@ -175,7 +176,7 @@ def run_reported(line: Sequence[str], environment: Mapping[str, str], report: Pa
 
 
 def _written(report: Path) -> tuple[int, int] | None:
-    """Which file is there, and since when; None where there is none."""
+    """Inode and modification time of the report; None if there is none."""
     try:
         found = report.stat()
     except OSError:

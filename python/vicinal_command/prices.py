@@ -1,4 +1,4 @@
-"""What plans are predicted to cost on a machine's profile: the one place where the command asks for prices."""
+"""Predicted costs of plans on a machine's profile. No other module computes prices."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ VARIABLE = "VICINAL_PROFILE"
 
 @dataclass(frozen=True)
 class Prediction:
-    """How long one exchange takes by the profile, and who is busiest meanwhile."""
+    """Time of one exchange by the profile, and its busiest rank."""
 
     microseconds: float
     phases: dict[str, float]
-    """Microseconds by phase, of the chain of events that ends last: they add up to the whole."""
+    """Microseconds by phase, along the critical chain: they add up to the total."""
     busiest: int
     """The rank whose processor is busy longest."""
 
 
 def profile_of(path: str | None) -> Profile:
-    """The profile in the file, or the one that VICINAL_PROFILE names, or the built-in default."""
+    """The profile in the file, or the one named by VICINAL_PROFILE, or the built-in default."""
     from vicinal import _core
 
     chosen = path or os.environ.get(VARIABLE)
@@ -48,9 +48,9 @@ def profile_of(path: str | None) -> Profile:
 def predict(
     plans: PlanSet, profile: Profile, element_bytes: int, memory: str = "host", device_way: str = "staged"
 ) -> Prediction:
-    """The price of one exchange of elements of this size, from and to the host's memory or a device's.
+    """The price of one exchange of elements of this size, from and to host or device memory.
 
-    There it goes by `device_way`, of "automatic" the one of those in the profile that takes less.
+    Device memory uses `device_way`; "automatic" is the fastest transport in the profile.
     """
     ways = [device_way]
     if device_way == "automatic":
@@ -65,29 +65,29 @@ def predict(
 
 @dataclass(frozen=True)
 class Operations:
-    """All operations of all ranks, and when each had its turn, in microseconds: arrays over them, rank after rank."""
+    """All operations of all ranks, rank after rank, as arrays. Times are in microseconds."""
 
     first: Array
-    """By rank its first operation, and the number of all at the end."""
+    """By rank its first operation, and the total number at the end."""
     kind: Array
-    """Numbers of `Simulated.kinds`."""
+    """Indices into `Simulated.kinds`."""
     phase: Array
-    """Numbers of `Simulated.phases`."""
+    """Indices into `Simulated.phases`."""
     peer: Array
-    """Of a message the rank at its other end, else -1."""
+    """The rank at the other end of a message, else -1."""
     bytes: Array
     begun: Array
-    """It begins to occupy its processor; where it takes none, it is done at the same time."""
+    """When it begins to occupy its processor; without processor time, equal to `done`."""
     done: Array
     complete: Array
-    """What comes after it may begin: of a send, its bytes have left."""
+    """When later operations may begin; for a send, when its bytes have left."""
 
     def of(self, rank: int) -> slice:
-        """Those of a rank."""
+        """The operations of a rank."""
         return slice(int(self.first[rank]), int(self.first[rank + 1]))
 
     def rank(self, operation: int) -> int:
-        """Whose it is."""
+        """The rank of an operation."""
         return int(np.searchsorted(self.first, operation, side="right")) - 1
 
 
@@ -97,26 +97,26 @@ class Simulated:
 
     microseconds: float
     chain_phases: dict[str, float]
-    """By phase, of the chain of events that ends last."""
+    """By phase, along the critical chain."""
     busiest: int
     finished: Array
     """By rank, when it is done."""
     kinds: tuple[str, ...]
     phases: tuple[str, ...]
     busy: Array
-    """Ranks by phases: how long operations of the phase occupy the rank's processor ..."""
+    """Ranks by phases: time for which the phase's operations occupy the rank's processor."""
     waiting: Array
-    """... and how long it waits, until it is done, for what belongs to the phase."""
+    """Ranks by phases: time for which the rank waits for operations of the phase."""
     operations: Operations
     chain: Array
-    """The operations of the chain of what waited for what, from the begin to the end ..."""
+    """Operations of the critical chain, from begin to end."""
     since: Array
-    """... and the time that belongs to each."""
+    """Begin of each one's part of the time; `until` is its end."""
     until: Array
 
 
 def follow(plans: PlanSet, profile: Profile, element_bytes: int) -> Simulated:
-    """What happens in one exchange of elements of this size."""
+    """Simulates one exchange of elements of this size."""
     found = plans.simulate(profile, element_bytes)
     operations, chain = found["operations"], found["chain"]
     microseconds, phases = _in_microseconds(found)
@@ -139,6 +139,6 @@ def follow(plans: PlanSet, profile: Profile, element_bytes: int) -> Simulated:
 
 
 def _in_microseconds(price: dict[str, Any]) -> tuple[float, dict[str, float]]:
-    """How long, and by phase."""
+    """Total time, and time by phase."""
     phases = {name: round(seconds * 1e6, 3) for name, seconds in price["phases"].items()}
     return round(price["seconds"] * 1e6, 3), phases

@@ -1,4 +1,4 @@
-"""Why the strategy that is predicted to be fastest is, in a sentence made of the numbers beside it."""
+"""Explains in a sentence why a strategy is predicted to be fastest, from the table's numbers."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from .rows import Row
 from .tables import duration, listed, size
 
 SAME = 0.005
-"""Predictions that lie no further apart than this share are told as one."""
+"""Predictions within this relative difference count as equal."""
 TELLING = 0.1
-"""The least share of the other's time that a phase's difference must have to be the reason."""
+"""Least share of the other's time at which a phase's difference is the reason."""
 
 
 class ExplainRow(Row):
-    """One strategy's counts and predictions; all bytes and messages are those of one exchange."""
+    """One strategy's counts and predictions. Bytes and messages are those of one exchange."""
 
     predicted_us: float
-    """Until the last rank is done."""
+    """Time until the last rank is done."""
     predicted_phases_us: dict[str, float]
-    """The same by phase, along the chain of events that ends last."""
+    """Time by phase, along the chain of events that ends last."""
     busiest_rank: int
-    """The one whose processor is predicted to be busy longest."""
+    """The rank whose processor is predicted to be busy longest."""
     busiest_messages: int
-    """What that sends to other regions and receives from them."""
+    """Messages of that rank to and from other regions."""
     busiest_bytes: int
     saved_bytes: int
-    """Between regions, against each edge's values apart; negative where detours send more."""
+    """Saved bytes between regions, compared with each edge separately; negative for detours."""
     saved_percent: float
 
 
 class Verdict(TypedDict):
-    """Who is predicted to be fastest."""
+    """The strategy that is predicted to be fastest, and why."""
 
     strategy: str
     reason: str
 
 
 def verdict(rows: Sequence[ExplainRow]) -> Verdict:
-    """The fastest of the rows, of which the first is the baseline, and why it is; of equals the first."""
+    """The fastest row (the first of equal ones), and the reason. The first row is the baseline."""
     best = min(rows, key=lambda row: row["predicted_us"])
     best = next(row for row in rows if _equal(row, best))
     name = best["strategy"]
@@ -65,7 +65,7 @@ def _equal(row: ExplainRow, best: ExplainRow) -> bool:
 
 
 def _because(best: ExplainRow, other: ExplainRow) -> str:
-    """What the other has more of: messages or bytes of the busiest rank, or time in some phase."""
+    """The reason: fewer messages or bytes of the busiest rank, or less time in a phase."""
     if best["busiest_messages"] < other["busiest_messages"]:
         return (
             f"the busiest rank has {_messages(best['busiest_messages'])} to and from other regions instead of "
@@ -87,7 +87,7 @@ def _messages(count: int) -> str:
 
 
 def _slowest_phase(mine: Mapping[str, float], others: Mapping[str, float]) -> tuple[str, float]:
-    """The phase in which the other loses most, and how much."""
+    """The phase in which the other loses most time, and how much."""
     lost = {phase: time - mine.get(phase, 0.0) for phase, time in others.items()}
     phase = max(lost, key=lambda name: lost[name], default="")
     return phase, lost.get(phase, 0.0)

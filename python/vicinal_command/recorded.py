@@ -1,4 +1,4 @@
-"""Recorded patterns: who sent how much to whom in a run of a real application, as a profiler saw it.
+"""Recorded patterns: the traffic between ranks in a run of a real application, from a profiler.
 
 A file has lines of source, destination and megabytes, and may be gzipped.
 """
@@ -21,12 +21,12 @@ from .outputs import CommandError
 
 SUFFIXES = (".csv", ".csv.gz")
 LEAST_RECORDED = 1e-4
-"""Megabytes: what a profiler recorded below this are its own messages."""
+"""Megabytes below which a record is one of the profiler's own messages."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A graph with weights: edges by source and then destination, each once."""
+    """A graph with weights. Its edges are sorted by source and then destination, each once."""
 
     name: str
     ranks: int
@@ -35,7 +35,7 @@ class Recorded:
     megabytes: npt.NDArray[np.float64]
 
     def describe(self) -> dict[str, Any]:
-        """What names it in JSON; the hash is that of its edges, and does not depend on how a file spells them."""
+        """Its name and content for JSON. The hash is that of its edges, in any spelling."""
         digest = hashlib.sha256()
         for array, kind in ((self.sources, "<i8"), (self.destinations, "<i8"), (self.megabytes, "<f8")):
             digest.update(np.ascontiguousarray(array, kind).tobytes())
@@ -44,15 +44,15 @@ class Recorded:
 
 
 def is_recorded(name: str) -> bool:
-    """Whether a file's name is one of a recorded pattern."""
+    """Returns whether a file name is that of a recorded pattern."""
     return name.lower().endswith(SUFFIXES)
 
 
 def read_recorded(path: str) -> Recorded:
-    """The graph of a recorded run; repeated pairs are added up.
+    """The graph of a recorded run. Weights of repeated pairs are added.
 
-    A first line `# ranks=N ...` says how many ranks there were; without it, as many as are named.  Messages of a
-    rank to itself and the profiler's own (below 0.0001 MB) are left out.
+    A first line `# ranks=N ...` gives the number of ranks; without it, the largest rank does.
+    Messages of a rank to itself and the profiler's own (below 0.0001 MB) are omitted.
     """
     ranks = 0
     found: dict[tuple[int, int], float] = {}

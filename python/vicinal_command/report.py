@@ -1,7 +1,7 @@
-"""What the command leaves for programs: rows as JSON that says of itself where they are from.
+"""JSON output of the command: rows with a description of their origin.
 
-Whoever finds such a file a year later can tell what was asked for, of which matrix, on which machine, with
-which MPI and which vicinal.  docs/versioning.md says how the form may change.
+A reader of such a file can tell, a year later, the command line, the matrix, the machine, the MPI
+and the version of vicinal. See docs/versioning.md for changes of the format.
 """
 
 from __future__ import annotations
@@ -24,24 +24,25 @@ TREE = Path(__file__).resolve().parents[2]
 
 
 class Report:
-    """Where rows go as JSON: a file, or standard output, which then holds nothing else."""
+    """Destination of the JSON rows: a file, or standard output, which then holds nothing else."""
 
     def __init__(self, path: str, kind: str, command: str) -> None:
-        """`kind` says which subcommand's rows they are, `command` the whole line that was given."""
+        """`kind` is the subcommand of the rows, `command` the whole command line."""
         self._file = None if path == STANDARD_OUTPUT else OutputFile(path)
         self._kind, self._command = kind, command
 
     @property
     def tables(self) -> TextIO:
-        """Where what is for people goes beside it."""
+        """The stream for text for people."""
         return sys.stderr if self._file is None else sys.stdout
 
     def write(
         self, rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any], profile: str | None = None
     ) -> None:
-        """Write the rows, after `facts` (what they are of, where it ran) and all that the report knows itself.
+        """Writes the rows, after `facts` (about the problem and the run) and the report's own.
 
-        `profile` is the name of the one by which plans were chosen, by default that of the environment.
+        `profile` is the name of the profile that chose the plans, by default that of the
+        environment.
         """
         content = {
             "format": FORMAT,
@@ -62,16 +63,16 @@ class Report:
 
 
 def tables_beside(report: Report | None) -> TextIO:
-    """Where tables go where that is the report."""
+    """The stream for tables, given this report."""
     return report.tables if report else sys.stdout
 
 
 def _vicinal() -> dict[str, str]:
-    """The version, and where it is a tree of git's, the commit, which ends in -dirty where files differ from it."""
+    """The version and, in a git tree, the commit, which ends in -dirty if files differ from it."""
     from vicinal import __version__
 
     known = {"version": __version__}
-    # An installed package may lie inside somebody else's tree, whose commit would say nothing.
+    # An installed package may lie inside an unrelated tree, whose commit would be misleading.
     if (TREE / ".git").exists():
         line = ["git", "-C", str(TREE), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
         try:

@@ -1,7 +1,7 @@
-"""Rows of results: one for each strategy or other contestant, with the same first keys in `spmv` and `explain`.
+"""Rows of results, one for each contestant, with the same first keys in `spmv` and `explain`.
 
-The keys are what the JSON form promises (docs/versioning.md); what was not measured, or what a contestant
-does not tell, is None.
+The JSON output has these keys (docs/versioning.md). A value that was not measured, or that a
+contestant does not give, is None.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any, TypedDict
 import numpy.typing as npt
 
 Counts = Mapping[str, npt.NDArray[Any]]
-"""For each thing counted in a plan, a number per rank."""
+"""For each quantity counted in a plan, a number per rank."""
 
 LOCAL_NOTE = "local bytes: what ranks of a region hand each other, as messages or through shared memory"
 
 
 class Row(TypedDict):
-    """One contestant's results; bytes and messages are sent, per exchange."""
+    """One contestant's results. Bytes and messages are those sent, per exchange."""
 
     strategy: str
     setup_us: float | None
@@ -35,7 +35,7 @@ class Row(TypedDict):
 
 
 def make_row(strategy: str, counts: Counts | None, value_bytes: int, correct: bool | None) -> Row:
-    """The row of a strategy without times, from what each rank sends, where that is known."""
+    """The row of a strategy without times, from the counts of each rank if known."""
 
     def total(name: str) -> int | None:
         return None if counts is None else int(counts[name].sum())

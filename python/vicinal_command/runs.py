@@ -1,9 +1,9 @@
-"""Starting the ranks of a command, and hearing of their end.
+"""Starts the ranks of a command, and waits for their end.
 
-The command alone reads files.  What the ranks need it puts into a folder, which they map into memory,
-and into which they put their results.  The folder goes when the command ends, and ranks that find it gone
-end too; a command that is killed loses its lock on a file there, and the ranks clear up.  Their side is
-ranks/process.py.
+Only the command reads input files. It puts the ranks' input into a folder, which they map into
+memory, and where they store their results. The command removes the folder when it ends, and ranks
+that find it gone end, too. If the command is killed, it loses its lock on a file there, and the
+ranks remove the folder. The ranks' side is ranks/process.py.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ POLL_SECONDS = 0.1
 
 
 def find_launcher(name: str | None) -> Mpi:
-    """The MPI to start ranks with; a CommandError where the ranks would lack something."""
+    """The MPI to start ranks with. Raises CommandError if the ranks would lack something."""
     if importlib.util.find_spec("mpi4py") is None:
         raise CommandError("mpi4py is not installed, and the ranks need it: run `pip install mpi4py`")
     try:
@@ -48,7 +48,7 @@ def find_launcher(name: str | None) -> Mpi:
 
 
 def check_regions(regions: str, ranks: int) -> None:
-    """Refuse a text that gives no regions for so many ranks."""
+    """Refuses a text that gives no regions for this number of ranks."""
     from vicinal import _core
 
     if regions not in ("node", "numa"):
@@ -57,7 +57,7 @@ def check_regions(regions: str, ranks: int) -> None:
 
 @contextmanager
 def run_folder() -> Iterator[Path]:
-    """The folder through which the command and its ranks talk, for as long as the command lives."""
+    """The folder that the command shares with its ranks, for the lifetime of the command."""
     with tempfile.TemporaryDirectory(prefix="vicinal-", ignore_cleanup_errors=True) as name:
         with Path(name, HOLD).open("wb") as file:
             try:
@@ -68,7 +68,7 @@ def run_folder() -> Iterator[Path]:
 
 
 def write_run(folder: Path, task: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Put into the folder what the ranks read: `task.json`, and a `.npy` file for each array."""
+    """Writes the ranks' input into the folder: `task.json`, and a `.npy` file for each array."""
     try:
         for name, array in arrays.items():
             np.save(folder / f"{name}.npy", array)
@@ -81,7 +81,7 @@ def write_run(folder: Path, task: Mapping[str, Any], arrays: Mapping[str, npt.ND
 
 
 def said_in(folder: Path) -> dict[str, Any]:
-    """What JSON says of where the ranks ran: `mpi`, which has a `name` and a `version`, and what else they have told."""
+    """Facts from the ranks for the JSON output: `mpi` with `name` and `version`, and others."""
     said: dict[str, Any] = json.loads((folder / SAID).read_text())
     return said
 
@@ -90,21 +90,23 @@ def run_ranks(
     folder: Path, program: str, ranks: int, mpi: Mpi, steps: int, doing: str = "exchanging", profile: str | None = None,
     without: Sequence[str] = (),
 ) -> None:
-    """Start ranks that run the module `program` of ranks/, and wait for their end, showing how far they are.
+    """Starts ranks that run `program` of ranks/, waits for their end and shows progress.
 
-    They are done after `steps` calls of RankProcess.report.  `profile` is the file by which plans are chosen, where it is
-    not the environment's; `without` names settings of the environment that do not hold.
+    They are done after `steps` calls of RankProcess.report. `profile` is the profile for the choice
+    of plans, if not the environment's. `without` names settings of the environment that do not
+    apply.
     """
     argv = [sys.executable, "-m", f"{__package__}.ranks.{program}", str(folder)]
     line, environment = command(mpi, ranks, argv)
     package = str(Path(__file__).resolve().parents[1])
     paths = [path for path in (os.environ.get("PYTHONPATH"), package) if path]
     environment.update(PYTHONPATH=os.pathsep.join(paths), PYTHONSAFEPATH="1")
-    # More ranks than cores is the usual case here; threads of a BLAS would only be in their way.
+    # There are usually more ranks than cores, so threads of a BLAS would only slow them down.
     environment.setdefault("OMP_NUM_THREADS", "1")
-    # Virtual ranks have a core each unless the profile says otherwise; these are to choose as they do.
+    # Virtual ranks have a core each unless the profile says otherwise. The real ranks must choose
+    # alike.
     environment.setdefault("VICINAL_CORES", "0")
-    # What the command line says is meant, whatever the environment says.
+    # The command line overrides these settings of the environment.
     for name in ("STRATEGY", "ALLGATHER", "EXCHANGE", "REGIONS", "DEVICE_WAY", *without):
         environment.pop(f"VICINAL_{name}", None)
     if profile:
@@ -136,7 +138,7 @@ def run_ranks(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a launcher that is still running; its ranks end when they find the folder gone."""
+    """Ends a running launcher. Its ranks end when they find the folder gone."""
     if process.poll() is not None:
         return
     process.terminate()
@@ -148,7 +150,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _what_failed(faults: Sequence[Path], status: int, output: str) -> str:
-    """One line for what may have been many: the fault of a rank that found it itself, if there is one."""
+    """One line for possibly many errors: that of a rank that found it itself, if there is one."""
     messages = [path.read_text() for path in faults]
     own = [message for message in messages if not message.startswith(ELSEWHERE)]
     for message in own or messages:

@@ -1,7 +1,7 @@
-"""`vicinal simulate`: all ranks' plans followed through one exchange, event by event, under each strategy.
+"""`vicinal simulate`: simulates one exchange of all ranks, event by event, under each strategy.
 
-Nothing is launched: planners run on virtual ranks in this process, and the plans of all of them on a machine's
-profile.  docs/command.md has the rules.  Every region is taken to be a host of its own.
+Nothing is launched: planners run on virtual ranks in this process, and the plans of all ranks run
+on a machine's profile. See docs/command.md for the rules. Every region counts as a host of its own.
 """
 
 from __future__ import annotations
@@ -43,35 +43,35 @@ BY_PHASE = (
 
 
 class SimulateRow(Row):
-    """One strategy's simulation; the median and the most are those of ranks."""
+    """One strategy's simulation. Medians and maxima are over ranks."""
 
     simulated_us: float
-    """Until the last rank is done."""
+    """Time until the last rank is done."""
     simulated_phases_us: dict[str, float]
-    """The same by phase, along the chain of events that ends last."""
+    """Time by phase, along the chain of events that ends last."""
     busiest_rank: int
-    """The one whose processor is busy longest."""
+    """The rank whose processor is busy longest."""
     busiest_us: float
     waiting_median_us: float
-    """How long a rank has nothing to do until it is done."""
+    """Idle time of a rank until it is done: median over ranks."""
     waiting_max_us: float
     waiting_max_rank: int
     busy_phases_us: dict[str, float]
     """By phase, the mean of all ranks."""
     waiting_phases_us: dict[str, float]
     chain: list[dict[str, Any]]
-    """What waited for what, as parts of one rank and phase."""
+    """The critical chain, as segments of one rank and phase."""
 
 
 @dataclass(frozen=True)
 class Request(VirtualRequest):
-    """What `vicinal simulate` was asked for."""
+    """Arguments of `vicinal simulate`."""
 
     timeline: OutputFile | None
 
 
 def simulate(request: Request) -> int:
-    """Plan, simulate, show the tables and the chain, and write the files.  Returns the exit status."""
+    """Plans, simulates, shows the results and writes the files. Returns the exit status."""
     profile = profile_of(request.profile)
     problem = read_input(request.input)
     request = replace(request, strategies=suited(request, problem))
@@ -86,12 +86,13 @@ def simulate(request: Request) -> int:
             found = interruptible(partial(follow, plans, profile, problem.value_bytes))
             advance(2 * (index + 1))
             rows.append(_make_row(strategy, plans.statistics(), problem.value_bytes, found))
-            # Plans of thousands of ranks are large, and so is what happens to them: no more is kept than will be shown.
+            # Plans of thousands of ranks and their simulations are large, so only those to be shown
+            # are kept.
             del plans
             if request.plot and baseline is None:
                 baseline = found
             if request.chosen is not None:
-                shown = (strategy, found)  # the last one is the one that was asked for
+                shown = (strategy, found)  # the last one is the requested strategy
             elif shown is None or found.microseconds < shown[1].microseconds:
                 shown = (strategy, found)
     assert shown is not None
@@ -180,7 +181,7 @@ def _phase(name: str, row: Mapping[str, Any]) -> str:
 
 
 def _phases(found: Simulated) -> list[dict[str, Any]]:
-    """One row for each phase in which anything happens."""
+    """One row for each phase with any time."""
     return [
         {
             "phase": phase,

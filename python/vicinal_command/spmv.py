@@ -1,8 +1,8 @@
 """`vicinal spmv`: a real matrix's halo exchange, run and timed under every strategy and by MPI alone.
 
-The question that it answers is "faster than what I have?", so the MPI's own collective and messages by hand are
-contestants; and "is that so?", so one strategy has two turns, and what those two differ by is noise.
-The ranks themselves are ranks/spmv.py.
+It answers "faster than what I have?", so MPI's own collective and messages by hand are contestants.
+It also shows the noise: one strategy has two contestants, and their difference is noise. The ranks
+run ranks/spmv.py.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from .runs import check_regions, find_launcher, run_folder, run_ranks, said_in, 
 from .tables import VERIFIED, Column, duration, in_bytes, listed, ratio, show, timed, whole
 
 BUILDS = 3
-"""How often each contestant is set up; the fastest counts."""
+"""Number of set-ups of each contestant; the fastest counts."""
 TOLERANCE = 1e-12
-"""How far y may be off, per row, relative to |A| |x|."""
+"""Allowed error of y, per row, relative to |A| |x|."""
 NOISE = 0.1
-"""Where one strategy's two turns differ by more than this share, the run is too noisy to believe."""
+"""Relative difference of one strategy's two contestants above which the run is too noisy."""
 LEAST_REPETITIONS = 4
-"""Quartiles of fewer say nothing."""
+"""Least number of repetitions for meaningful quartiles."""
 
 
 class SpmvRow(Row):
@@ -42,13 +42,13 @@ class SpmvRow(Row):
     exchange_lower_quartile_us: float
     exchange_upper_quartile_us: float
     ratio_to_mpi: float
-    """Of the best times: what share of the time of MPI's own collective this contestant takes."""
+    """Ratio of the best times: this contestant's over that of MPI's own collective."""
     median_ratio_to_direct: float
     median_ratio_to_mpi: float
     empty_call_us: float
-    """What the same calls take where nobody needs anything."""
+    """Time of the same calls without any data to exchange."""
     predicted_us: float | None
-    """By the profile, where the regions are known without running; they are taken to be hosts."""
+    """Prediction by the profile, if the regions are known in advance; they count as hosts."""
 
 
 class Control(TypedDict):
@@ -56,13 +56,13 @@ class Control(TypedDict):
 
     strategy: str
     spread: float
-    """By which share the longer of its two medians exceeds the shorter."""
+    """Relative excess of the longer of its two medians over the shorter."""
     noisy: bool
 
 
 @dataclass(frozen=True)
 class Request:
-    """What `vicinal spmv` was asked for."""
+    """Arguments of `vicinal spmv`."""
 
     matrix: str
     ranks: int
@@ -75,11 +75,11 @@ class Request:
     json: Report | None
     plot: OutputFile | None
     predicted: bool
-    """The regions are known without running."""
+    """True if the regions are known in advance, so that times are predicted."""
 
     @property
     def contestants(self) -> list[str]:
-        """In the order of their turns; the control is as far from its other turn as it can be."""
+        """All contestants, in the order of their turns. The control is the last."""
         return [*self.strategies, MPI_OWN, BY_HAND, self.strategies[0] + AGAIN]
 
 
@@ -107,7 +107,7 @@ COLUMNS = (
 
 
 def spmv(request: Request) -> int:
-    """Run, check and time; show the table and write the files.  Returns the exit status."""
+    """Runs, checks and times; shows the table and writes the files. Returns the exit status."""
     mpi = find_launcher(request.mpi)
     check_regions(request.regions, request.ranks)
     matrix = read_matrix(request.matrix)
@@ -155,7 +155,7 @@ def spmv(request: Request) -> int:
 
 
 def findings(rows: Sequence[SpmvRow], control: Control, repetitions: int) -> list[str]:
-    """Say who is fastest, how the default does, and whether to believe it, as far as medians and quartiles carry that."""
+    """Sentences on the fastest contestant, the default and the noise."""
     if repetitions < LEAST_REPETITIONS:
         return [f"no verdict from {repetitions} repetitions; give --repetitions {LEAST_REPETITIONS} or more"]
     best, *equals = _fastest(rows, control)
@@ -177,20 +177,20 @@ def findings(rows: Sequence[SpmvRow], control: Control, repetitions: int) -> lis
 
 
 def compare_control(rows: Sequence[SpmvRow]) -> Control:
-    """How far the control, the last row, lies from the same strategy's first turn, the first one."""
+    """Compares the control (the last row) with the first row, which is the same strategy."""
     pair = [row["exchange_median_us"] or 0.0 for row in (rows[0], rows[-1])]
     spread = max(pair) / min(pair) - 1 if min(pair) > 0 else 0.0
     return {"strategy": rows[0]["strategy"], "spread": round(spread, 4), "noisy": spread > NOISE}
 
 
 def _fastest(rows: Sequence[SpmvRow], control: Control) -> list[SpmvRow]:
-    """The contestant of the least median, then those that do not differ from it."""
+    """The contestant with the least median, then those that do not differ from it."""
     best = min(rows[:-1], key=_median)
     return [best, *(row for row in rows[:-1] if row is not best and not _differ(best, row, control))]
 
 
 def _differ(one: SpmvRow, other: SpmvRow, control: Control) -> bool:
-    """Whether one takes less time than the other: their quartiles lie apart, and their medians further than the control's."""
+    """Returns whether two differ: disjoint quartiles, medians further apart than the control's."""
     less, more = sorted((one, other), key=_median)
     apart = less["exchange_upper_quartile_us"] < more["exchange_lower_quartile_us"]
     return apart and _median(more) > _median(less) * (1 + control["spread"])
@@ -201,7 +201,7 @@ def _median(row: SpmvRow) -> float:
 
 
 def _share(row: SpmvRow, rows: Sequence[SpmvRow], control: Control) -> str:
-    """Of the times without vicinal, other than its own."""
+    """Its share of the times without vicinal, as text."""
     parts, alike = [], []
     for other, text in ((MPI_OWN, f"{MPI_OWN}'s time"), (BY_HAND, f"that {BY_HAND}")):
         of = next(each for each in rows if each["strategy"] == other)
@@ -232,7 +232,7 @@ def _notes(request: Request, control: Control) -> list[str]:
 
 
 def _predict(request: Request, matrix: Matrix, starts: Integers) -> dict[str, float]:
-    """The price of each strategy's plans; none where only running tells who lives where."""
+    """The price of each strategy's plans; empty if the regions are known only at run time."""
     if not request.predicted:
         return {}
     profile = profile_of(None)
@@ -245,7 +245,7 @@ def _predict(request: Request, matrix: Matrix, starts: Integers) -> dict[str, fl
 
 
 def _write_run(folder: Path, request: Request, matrix: Matrix, starts: Integers) -> None:
-    """Put into the folder what the ranks read: the matrix, x, and y = A x with its bound, as SciPy has it."""
+    """Writes the ranks' input: the matrix, x, and y = A x by SciPy, with its error bound."""
     generator = np.random.default_rng(0)
     x: npt.NDArray[Any] = generator.random(matrix.rows) + 0.5
     if np.iscomplexobj(matrix.values):
@@ -262,7 +262,7 @@ def _write_run(folder: Path, request: Request, matrix: Matrix, starts: Integers)
         "x": x,
         "y": product @ x,
         "bound": TOLERANCE * (abs(product) @ abs(x)),
-        # Rank r is asked for asked[asked_starts[r]] to before asked[asked_starts[r + 1]].
+        # Rank r must send asked[asked_starts[r]] to asked[asked_starts[r + 1] - 1].
         "asked_starts": np.searchsorted(owners[order], np.arange(request.ranks + 1)),
         "asked_by": needers[order],
         "asked": needed[order],
@@ -281,7 +281,7 @@ def _write_run(folder: Path, request: Request, matrix: Matrix, starts: Integers)
 def _read_results(
     folder: Path, request: Request, matrix: Matrix, predicted: Mapping[str, float]
 ) -> list[SpmvRow]:
-    """The rows, from what each rank left."""
+    """The rows, from the results of each rank."""
     results = [np.load(folder / f"result-{rank}.npz") for rank in range(request.ranks)]
 
     def by_rank(name: str) -> npt.NDArray[Any]:

@@ -1,4 +1,4 @@
-"""How results are shown to people: a table of rows by columns, with notes below, and numbers with units."""
+"""Tables of results for people: rows by columns, notes below, and numbers with units."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 NOTES_WIDTH = 110
-"""Of notes below a narrower table that goes to a file."""
+"""Width of notes below a narrower table in a file."""
 VERIFIED = {True: "[green]yes", False: "[bold red]NO", None: "skipped"}
 
 
@@ -21,17 +21,17 @@ class Column:
 
     heading: str
     text: Callable[[Any], str]
-    """What stands there for a row."""
+    """Text of a row's cell."""
     of_case: bool = False
-    """It belongs to the case, whose further rows leave it empty."""
+    """True if it belongs to the case; the case's further rows leave it empty."""
     left: bool = False
-    """It names what the row is of, and is shown in any case."""
+    """True if it names the row. It is always shown."""
     kept: bool = False
-    """It is shown in any case, too."""
+    """True if it is always shown."""
 
 
 class Width:
-    """Whether tables have all their columns on a terminal that is too narrow for them."""
+    """The option --wide, with which tables keep all columns on a narrow terminal."""
 
     is_wide = False
 
@@ -40,10 +40,10 @@ def show(
     title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], notes: Iterable[str], *,
     stream: TextIO | None = None, best: Mapping[str, Any] | None = None, findings: Iterable[str] = (),
 ) -> None:
-    """Print a table of the rows to `stream` (standard output), a block for each case, with notes below.
+    """Prints a table of the rows to `stream` (standard output), with notes below.
 
-    On a terminal that is too narrow it has fewer columns: the last go first. The row `best` stands out, and so do
-    the sentences of `findings`.
+    Each case is a block. A narrow terminal shows fewer columns: the last are dropped first. The row
+    `best` and the sentences of `findings` are bold.
     """
     from rich.console import Console
     from rich.measure import Measurement
@@ -60,7 +60,8 @@ def show(
         if not is_narrow or needed <= console.width or not spare:
             break
         shown.remove(spare[-1])
-    # In fewer columns numbers would be cut off; a file has no width of its own.
+    # Fewer columns cannot narrow it further without cutting numbers. A file has no width of its
+    # own.
     width = console.width if stream.isatty() else max(NOTES_WIDTH, needed)
     console.width = max(width, needed)
     console.print(table)
@@ -101,22 +102,22 @@ def _table(
 
 
 def whole(key: str) -> Callable[[Any], str]:
-    """A number of things."""
+    """Formats a count."""
     return lambda row: "-" if row[key] is None else f"{row[key]:,}"
 
 
 def in_bytes(key: str) -> Callable[[Any], str]:
-    """A number of bytes."""
+    """Formats a number of bytes."""
     return lambda row: "-" if row[key] is None else size(row[key])
 
 
 def timed(key: str) -> Callable[[Any], str]:
-    """A number of microseconds."""
+    """Formats a number of microseconds."""
     return lambda row: duration(row[key])
 
 
 def duration(microseconds: float | None) -> str:
-    """Three digits and a unit."""
+    """Formats three digits and a unit."""
     if microseconds is None:
         return "-"
     for limit, unit in ((1e3, "µs"), (1e6, "ms")):
@@ -126,7 +127,7 @@ def duration(microseconds: float | None) -> str:
 
 
 def size(count: float) -> str:
-    """Bytes with three digits and a decimal unit."""
+    """Formats bytes with three digits and a decimal unit."""
     if count < 1000:
         return f"{count:.0f} B"
     for unit in ("kB", "MB", "GB"):
@@ -137,12 +138,12 @@ def size(count: float) -> str:
 
 
 def ratio(value: float | None) -> str:
-    """A factor, such as 0.83."""
+    """Formats a factor, such as 0.83."""
     return "-" if value is None else f"{value:.2f}"
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names, or whatever else, in a sentence."""
+    """Joins names or other texts as in a sentence."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 

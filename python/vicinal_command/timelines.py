@@ -1,4 +1,4 @@
-"""What a rank does from the begin of a simulated exchange until it is done: what occupies it, and what it waits for."""
+"""A rank's time in a simulated exchange, from begin to end: its operations, and its waiting."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Span:
     since: float
     until: float
     operation: int
-    """What occupies the rank, or ends its waiting."""
+    """The operation that occupies the rank, or that ends its waiting."""
     busy: bool
 
 
 def spans(found: Simulated, rank: int) -> list[Span]:
-    """All of a rank's time until it is done, without gaps; what takes no time is left out."""
+    """All of a rank's time until it is done, without gaps and without empty spans."""
     from vicinal import _core
 
     of = found.operations

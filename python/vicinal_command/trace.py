@@ -1,7 +1,7 @@
-"""A simulated exchange as Chrome trace events, for Perfetto (ui.perfetto.dev) and whatever else reads them.
+"""A simulated exchange as Chrome trace events, for Perfetto (ui.perfetto.dev) and other readers.
 
-Regions are processes and ranks their threads; what occupies a rank is an event, and what it waits for is another.
-Times are in microseconds, as the format has it.
+Regions are processes and ranks their threads. Each busy span and each wait of a rank is an event.
+Times are in microseconds, as the format requires.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WAITING = "waiting"
 
 
 def write_trace(path: Path, found: Simulated, machine: Machine, about: dict[str, Any]) -> None:
-    """Write all that happens, rank after rank, and `about` as what it is of."""
+    """Writes all events, rank after rank, and `about` as their description."""
     region_of = machine.region_of.tolist()
     with path.open("w", encoding="utf-8") as file:
         file.write('{"displayTimeUnit": "ns", "otherData": ' + json.dumps(about) + ', "traceEvents": [')

@@ -1,10 +1,10 @@
 // The C interface: alltoallv over a communicator.
-#include "collectives/c_api_neighbor.hpp"
+#include "api/neighbor.hpp"
 
 namespace vicinal::c_api {
 namespace {
 
-/// As the neighborhood's on the complete graph, or in place.
+/// Reads the arguments as alltoallv() on the complete graph, or as in place.
 template <class Count, class Displacement>
 auto alltoallv_of_all(const void* sendbuf, const Count* sendcounts, const Displacement* sdispls,
                       MPI_Datatype sendtype, void* recvbuf, const Count* recvcounts,

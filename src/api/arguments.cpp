@@ -1,5 +1,5 @@
-// What of reading arguments does not depend on the types of their numbers.
-#include "collectives/c_api_arguments.hpp"
+// The functions for reading arguments that do not depend on the types of counts.
+#include "api/arguments.hpp"
 
 #include "base/product.hpp"
 #include "collectives/all_ranks.hpp"
@@ -9,7 +9,7 @@ namespace vicinal::c_api {
 
 ValueShape shape_of(std::int64_t values, MPI_Datatype type) {
   const mpi::Datatype description = mpi::describe(type);
-  // The padding in a pair of MPI_MINLOC's, such as MPI_DOUBLE_INT, travels with it.
+  // The padding in one of MPI's pairs, such as MPI_DOUBLE_INT, travels with it.
   require(description.contiguous || description.basic, Fault::type,
           "the datatype given for a halo has gaps: ", description.size,
           " bytes of data in an extent of ", description.extent,

@@ -1,9 +1,9 @@
-// Reading the arguments of the C interface: what users give as pointers and counts, as our own lists and
-// structures. What is wrong with them is thrown where it is read; in collective calls, fault_of() takes it
-// up, since the others have to hear of it.
+// Reads the arguments of the C interface: converts the users' pointers and counts into lists and
+// structures. Functions throw errors where they read. In collective calls fault_of() catches them,
+// since other ranks must learn of them.
 //
-// What a neighborhood collective is given is read by a function made of its arguments, once it is known of
-// which graph they are.
+// A reader of a neighborhood collective is a function made of the call's arguments. It runs once
+// the graph is known.
 #pragma once
 
 #include <mpi.h>
@@ -40,8 +40,8 @@ std::vector<Number> list(const Number* values, std::int64_t count, const char* w
   return {values, values + count};
 }
 
-/// What is wrong with the arguments, where something is. In collective calls the others, who are
-/// waiting for this rank, must learn of it.
+/// Returns the error that `read` throws, if any. In collective calls, ranks that wait for this rank
+/// must learn of it.
 template <class Read>
 std::optional<Error> fault_of(Read read) {
   try {
@@ -52,14 +52,14 @@ std::optional<Error> fault_of(Read read) {
   return std::nullopt;
 }
 
-/// An array that has an entry for each of `ends.ranks`.
+/// Checks an array that has an entry for each of `ends.ranks`.
 template <class Entry>
 void check_entries(const Entry* entries, const char* name, const char* what, const Ends& ends) {
   require(entries != nullptr || ends.entry_of.empty(), Fault::argument, name,
           " is a null array of ", what, ", but there are ", ends.entry_of.size(), " edges");
 }
 
-/// Has a fault of a datatype say which argument that is.
+/// Makes the fault of a datatype name the argument.
 template <class Read>
 EdgeData of_type(const char* name, Read read) {
   try {
@@ -70,7 +70,7 @@ EdgeData of_type(const char* name, Read read) {
   }
 }
 
-/// One side of blocks of equal size.
+/// Returns the data of a side with blocks of equal size.
 inline EdgeData equal_blocks_of(const void* buffer, Index count, MPI_Datatype type,
                                 const Ends& ends, const ArgumentNames& names) {
   return of_type(names.type, [&] { return equal_blocks(buffer, count, type, ends); });
@@ -101,22 +101,23 @@ MessageData messages_of(const void* buffer, const Count* counts, const Displacem
   return {buffer, {counts, counts + messages}, {displacements, displacements + messages}, type};
 }
 
-/// What moves per index of a halo. A type fault where the datatype has gaps.
+/// Returns the shape of the data of an index of a halo. Throws a type fault if the datatype has
+/// gaps.
 ValueShape shape_of(std::int64_t values, MPI_Datatype type);
 
-/// In an allgather nothing else has displacements.
+/// Names of the receive arguments of an allgatherv, whose only displacements they have.
 inline constexpr ArgumentNames names_of_gathered{"recvcount", "recvcounts", "displs", "recvtype",
                                                  "recvtype"};
 
-/// Among whom an allgather is: MPI defines MPI_IN_PLACE for all ranks only, and whether the own block may
-/// lie among those received.
+/// The ranks of an allgather. Only among all ranks MPI defines MPI_IN_PLACE, and the own block may
+/// be one of those received.
 enum class Among : std::uint8_t { neighbors, all_ranks };
 
-/// What this rank gives to an allgather.
+/// Returns the block that this rank gives to an allgather.
 EdgeData given_block(Among among, const void* buffer, Index count, MPI_Datatype type,
                      const Graph& graph, const EdgeData& receive);
 
-/// The size of a block where this rank has no edge that could tell, but takes part in what the others do.
+/// Returns the size of a block on a rank that participates without edges; else 0.
 std::int64_t idle_block_bytes(const Graph& graph, Index count, MPI_Datatype type);
 
 inline auto allgather(Among among, const void* sendbuf, Index sendcount, MPI_Datatype sendtype,
@@ -167,11 +168,11 @@ auto alltoallv(const void* sendbuf, const Count* sendcounts, const Displacement*
   };
 }
 
-/// As many as there are entries; none where no entry is an edge.
+/// Returns a number of partitions for each entry; an empty list if no entry is an edge.
 std::vector<int> partitions_by_entry(const int* counts, const char* name, const Ends& ends);
 
-/// Reads, and how many partitions each edge has. That there are partitions at all is known where they cannot
-/// be read, too.
+/// Returns a reader that also reads the number of partitions of each edge. `arguments.partitions`
+/// is set even if reading fails.
 template <class Read>
 auto in_partitions(Read read, const int* sendpartitions, const int* recvpartitions) {
   return [=](const Graph& graph, NeighborArguments& arguments) {

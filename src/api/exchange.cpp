@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/c_api_arguments.hpp"
-#include "collectives/c_api_shared.hpp"
+#include "api/arguments.hpp"
+#include "api/shared.hpp"
 #include "collectives/sparse_exchange.hpp"
 
 namespace {
@@ -15,7 +15,8 @@ using namespace vicinal::c_api;
 using vicinal::MessageData;
 using vicinal::Received;
 
-/// Exchanges by `run`, from the destinations, what else `read` finds, settings, and what is wrong with them.
+/// Runs `run` with the destinations, the settings and the error in the arguments, if any. `read`
+/// reads the other arguments.
 template <class Read, class Run>
 int exchange(const int* destinations, int sendcount, MPI_Comm comm, MPI_Info info,
              vicinal_received* received, Read read, Run run) noexcept {

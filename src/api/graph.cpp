@@ -4,15 +4,16 @@
 #include <optional>
 #include <utility>
 
-#include "collectives/c_api_arguments.hpp"
-#include "collectives/c_api_shared.hpp"
-#include "execute/execution.hpp"
+#include "api/arguments.hpp"
+#include "api/shared.hpp"
+#include "execute/agreed_plan.hpp"
 
 namespace {
 
 using namespace vicinal::c_api;
 
-/// Creates a graph by `make`, from settings and what is wrong with the arguments.
+/// Creates a graph by `make`, from the settings and the error in the arguments, if any. `read`
+/// reads the other arguments.
 template <class Read, class Make>
 int create_graph(MPI_Comm comm, MPI_Info info, vicinal_graph* graph, Read read,
                  Make make) noexcept {
@@ -69,7 +70,7 @@ int vicinal_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources
                                   const int* sourceweights, int outdegree, const int destinations[],
                                   const int* destweights, MPI_Info info, int reorder,
                                   vicinal_graph* graph) {
-  // Weights could only steer a reordering, and ranks are never reordered.
+  // Weights only influence a reordering, and vicinal never reorders ranks.
   static_cast<void>(sourceweights);
   static_cast<void>(destweights);
   static_cast<void>(reorder);

@@ -3,8 +3,8 @@
 #include <optional>
 #include <utility>
 
-#include "collectives/c_api_arguments.hpp"
-#include "collectives/c_api_shared.hpp"
+#include "api/arguments.hpp"
+#include "api/shared.hpp"
 #include "collectives/combine_of.hpp"
 #include "plan/checks.hpp"
 
@@ -39,8 +39,8 @@ int create_halo(MPI_Comm comm, Owned owned, std::int64_t needed_count, const std
   });
 }
 
-/// Starts what `start` does with a request, unless the arguments cannot be read: then the others, whose
-/// exchange it is as well, learn of it.
+/// Runs `start`, which starts an exchange and returns its request. If its arguments cannot be read,
+/// other ranks learn of it, since they participate in the exchange.
 template <class Start>
 int start_halo(vicinal_halo halo, bool reverse, vicinal_request* request, Start start) noexcept {
   return guarded(error_communicator_of(halo), [&] {
@@ -50,7 +50,7 @@ int start_halo(vicinal_halo halo, bool reverse, vicinal_request* request, Start 
         require_handle(request, "request");
         return arguments();
       } catch (...) {
-        its.start_at_fault(reverse);
+        its.start_after_failure(reverse);
         throw;
       }
     };
@@ -58,7 +58,8 @@ int start_halo(vicinal_halo halo, bool reverse, vicinal_request* request, Start 
   });
 }
 
-/// Makes a persistent request of what `read` reads of the arguments; what is wrong with them is told to all.
+/// Makes a persistent request by `make`, from the arguments that `read` reads. All ranks learn of
+/// an error in them.
 template <class Read, class Make>
 int init_halo(vicinal_halo halo, vicinal_request* request, Read read, Make make) noexcept {
   return guarded(error_communicator_of(halo), [&] {
@@ -71,7 +72,8 @@ int init_halo(vicinal_halo halo, vicinal_request* request, Read read, Make make)
   });
 }
 
-/// A blocking exchange that has failed with `code` leaves when the others need this rank no more.
+/// Leaves a blocking exchange that has failed with `code`, once other ranks no longer need this
+/// rank.
 int leave_halo(vicinal_halo halo, bool reverse, int code) noexcept {
   vicinal_halo_s* const its = find(halo);
   if (its == nullptr) return code;

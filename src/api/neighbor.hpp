@@ -1,20 +1,21 @@
-// What the neighborhood collectives of the C interface share. Each is a reader of its arguments,
-// run in one of three ways.
+// The common part of the C interface's neighborhood collectives. Each is a reader of its arguments,
+// run in one of three forms: blocking, nonblocking or persistent.
 #pragma once
 
 #include <concepts>
 #include <memory>
 #include <utility>
 
+#include "api/arguments.hpp"
+#include "api/shared.hpp"
 #include "collectives/all_ranks.hpp"
-#include "collectives/c_api_arguments.hpp"
-#include "collectives/c_api_shared.hpp"
 #include "collectives/neighbor_call.hpp"
 #include "collectives/persistent_request.hpp"
 
 namespace vicinal::c_api {
 
-/// Reads, and refuses receive regions that overlap. Under MPI's own names, programs may do what their MPI lets them.
+/// Returns a reader that also rejects overlapping receive regions. Under MPI's own names, programs
+/// may do what their MPI allows.
 template <class Read>
 auto apart(Read read) {
   return [=](const Graph& graph, NeighborArguments& arguments) {
@@ -23,7 +24,7 @@ auto apart(Read read) {
   };
 }
 
-/// Reads, and looks at the place for the request: the others are told where there is none.
+/// Returns a reader that also checks the pointer for the request. Other ranks learn if it is null.
 template <class Read>
 auto into(vicinal_request* request, Read read) {
   return [=](const Graph& graph, NeighborArguments& arguments) {
@@ -32,7 +33,7 @@ auto into(vicinal_request* request, Read read) {
   };
 }
 
-// Each runs `read` on the arguments that it is to fill in, for a graph.
+// Each of these runs `read`, which fills in the arguments for a graph.
 
 template <class Read>
 void complete(Graph& graph, Read read) {
@@ -48,7 +49,7 @@ std::unique_ptr<Request> begin(const std::shared_ptr<Graph>& graph, Read read) {
   return begin_neighbor_call(graph, std::move(arguments), std::move(fault));
 }
 
-/// Plans what `read` fills in, with the settings that `read_settings` returns.
+/// Plans the exchange that `read` fills in, with the settings that `read_settings` returns.
 template <class ReadSettings, class Read>
 std::unique_ptr<Request> plan(const std::shared_ptr<Graph>& graph, ReadSettings read_settings,
                               Read read) {
@@ -65,7 +66,7 @@ std::unique_ptr<Request> plan(const std::shared_ptr<Graph>& graph, ReadSettings 
   return request;
 }
 
-// A call is on a graph of the user's, or on the complete one of a communicator.
+// A call is on a user's graph, or on the complete graph of a communicator.
 
 inline std::shared_ptr<Graph> graph_of(vicinal_graph graph) { return given(graph).graph; }
 inline std::shared_ptr<Graph> graph_of(MPI_Comm comm) { return graph_of_all(comm); }

@@ -1,5 +1,5 @@
 // The C interface: neighborhood allgather and allgatherv.
-#include "collectives/c_api_neighbor.hpp"
+#include "api/neighbor.hpp"
 
 using namespace vicinal::c_api;
 

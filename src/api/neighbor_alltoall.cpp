@@ -1,7 +1,7 @@
 // The C interface: neighborhood alltoall, alltoallv and alltoallw.
 #include <algorithm>
 
-#include "collectives/c_api_neighbor.hpp"
+#include "api/neighbor.hpp"
 
 using namespace vicinal::c_api;
 using vicinal::Graph;

@@ -1,5 +1,5 @@
 // The C interface: exchanges in partitions.
-#include "collectives/c_api_neighbor.hpp"
+#include "api/neighbor.hpp"
 
 using namespace vicinal::c_api;
 using vicinal::Fault;

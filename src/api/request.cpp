@@ -3,10 +3,10 @@
 #include <iostream>
 #include <utility>
 
-#include "collectives/c_api_arguments.hpp"
-#include "collectives/c_api_shared.hpp"
-#include "execute/dump.hpp"
+#include "api/arguments.hpp"
+#include "api/shared.hpp"
 #include "memory/device/device_memory.hpp"
+#include "progress/dump.hpp"
 
 namespace {
 
@@ -16,8 +16,8 @@ using vicinal::Ownership;
 using vicinal::Request;
 using vicinal::require;
 
-/// Whose error handler hears of what is wrong with a list of requests: the communicator of the first
-/// that has one.
+/// Returns the communicator whose error handler receives the errors of a list of requests: that of
+/// the first request.
 MPI_Comm first_error_communicator(int count, const vicinal_request requests[]) {
   if (requests == nullptr) return MPI_COMM_NULL;
   for (int i = 0; i < count; ++i) {
@@ -26,7 +26,7 @@ MPI_Comm first_error_communicator(int count, const vicinal_request requests[]) {
   return MPI_COMM_NULL;
 }
 
-/// Does `one` to each of a list of requests, until one fails.
+/// Runs `one` on each of a list of requests, until it fails on one.
 template <class One>
 int for_each(int count, vicinal_request requests[], One one) noexcept {
   const int refused = guarded(first_error_communicator(count, requests),
@@ -39,7 +39,7 @@ int for_each(int count, vicinal_request requests[], One one) noexcept {
   return MPI_SUCCESS;
 }
 
-/// Runs `body` on the request of a handle, null for a null one. The handle is looked up once.
+/// Runs `body` on the request of a handle, or on null for a null handle. Looks the handle up once.
 template <class Body>
 int on_request(vicinal_request* request, Body body) noexcept {
   Request* const its = request == nullptr ? nullptr : find(*request);
@@ -50,7 +50,7 @@ int on_request(vicinal_request* request, Body body) noexcept {
   });
 }
 
-/// What becomes of a handle once its request is complete.
+/// Frees or changes the handle of a request that is complete.
 void settle(vicinal_request* request, Request* its) {
   if (its->ownership() == Ownership::persistent) return;
   if (its->ownership() == Ownership::single_use) {
@@ -61,7 +61,8 @@ void settle(vicinal_request* request, Request* its) {
   *request = VICINAL_REQUEST_NULL;
 }
 
-/// Runs `advance`, which is true on completion, on the handle's request. One that fails is complete, unless it is in flight still.
+/// Runs `advance` on a handle's request, and returns whether it is complete. A request that fails
+/// is complete, unless it is still in flight.
 template <class Advance>
 bool advance_and_settle(vicinal_request* request, Request* its, Advance advance) {
   if (its == nullptr) return true;
@@ -76,7 +77,7 @@ bool advance_and_settle(vicinal_request* request, Request* its, Advance advance)
   return done;
 }
 
-/// The same for who waits until it is complete.
+/// As above, for a function that waits until the request is complete.
 template <class Wait>
 int wait_by(vicinal_request* request, Wait wait) noexcept {
   return on_request(request, [&](Request* its) {

@@ -1,5 +1,5 @@
-// What the parts of the C interface share: what stands behind handles, and the place where exceptions become MPI
-// error classes.
+// The common part of the C interface: the objects of handles, and the place where exceptions become
+// MPI error classes.
 #pragma once
 
 #include <vicinal/vicinal.h>
@@ -32,7 +32,7 @@ struct vicinal_received_s {
 
 namespace vicinal::c_api {
 
-/// Runs `body`; reports what it throws to the error handler of `user`.
+/// Runs `body`, and reports its exception to the error handler of `user`.
 template <class Body>
 int guarded(MPI_Comm user, Body body) noexcept {
   const mpi::Inside inside;
@@ -44,7 +44,7 @@ int guarded(MPI_Comm user, Body body) noexcept {
   }
 }
 
-/// What stands behind a kind of handle, and what it is called.
+/// The object of a kind of handle, and its name in messages.
 template <class Given>
 struct Behind;
 template <>
@@ -72,14 +72,14 @@ struct Behind<vicinal_received> {
   static constexpr const char* name = "handle of what was received";
 };
 
-/// The object of a handle; null of a null handle, and of one that is not alive.
+/// Returns the object of a handle; null if the handle is null or not alive.
 template <class Given>
 auto* find(Given handle) noexcept {
   const auto number = reinterpret_cast<std::uintptr_t>(handle);
   return static_cast<typename Behind<Given>::Object*>(Handle::find(number, Behind<Given>::kind));
 }
 
-/// Throws where a handle, for which that was found, is not alive.
+/// Throws if a handle is neither alive nor null. `found` is its object.
 template <class Given>
 void require_alive(Given handle, const typename Behind<Given>::Object* found) {
   constexpr bool is_request = Behind<Given>::kind == HandleKind::request;
@@ -91,7 +91,7 @@ void require_alive(Given handle, const typename Behind<Given>::Object* found) {
           "A copy of a handle does not become null with it");
 }
 
-/// As find(), but throws where the handle is not alive.
+/// As find(), but throws if a handle is neither alive nor null.
 template <class Given>
 auto* object(Given handle) {
   auto* const found = find(handle);
@@ -99,7 +99,7 @@ auto* object(Given handle) {
   return found;
 }
 
-/// The same of a handle that must not be null.
+/// As object(), for a handle that must not be null.
 template <class Given>
 auto& given(Given handle) {
   require(handle != nullptr, Fault::argument, "a null ", Behind<Given>::name, " was given");
@@ -114,7 +114,7 @@ Given handle_of(std::uintptr_t number) {
 inline vicinal_request handle(Request* request) {
   return request == nullptr ? nullptr : handle_of<vicinal_request>(request->handle());
 }
-/// From now on the user owns it.
+/// Returns the handle of an object, which the user owns from then on.
 template <class Object>
 Object* handle(std::unique_ptr<Object> object) {
   return handle_of<Object*>(object.release()->handle.number());

@@ -1,9 +1,10 @@
-// Letters as records (records.hpp) with a name. The first word of a letter is made of its name, so that it is known
-// for what it is, and nothing else is taken for it.
+// Named records (records.hpp) sent as control messages. The first word of a message is a hash of
+// the record's name. Readers check it, so that no message is mistaken for another kind.
 //
 //   struct Offer { static constexpr std::string_view name = "offer"; ... };
-//   outbox.push_back(letter_to(peer, Offer{...}));
-//   open<Offer, Expectation>(letter, Either{[&](Offer offer) {...}, [&](Expectation expectation) {...}});
+//   outbox.push_back(message_to(peer, Offer{...}));
+//   open<Offer, Expectation>(message, Either{[&](Offer offer) {...},
+//                                            [&](Expectation expectation) {...}});
 #pragma once
 
 #include <string_view>
@@ -14,7 +15,7 @@
 
 namespace vicinal {
 
-/// What several functions of one argument are together.
+/// Combines several one-argument functions into one overloaded function object.
 template <class... Functions>
 struct Either : Functions... {
   using Functions::operator()...;
@@ -22,7 +23,7 @@ struct Either : Functions... {
 template <class... Functions>
 Either(Functions...) -> Either<Functions...>;
 
-/// The first word of a letter of that name (FNV-1a).
+/// Returns the first word of a control message of this name (FNV-1a hash).
 constexpr std::int64_t kind_of(std::string_view name) {
   std::uint64_t hash = 14695981039346656037U;
   for (const char letter : name)
@@ -31,7 +32,7 @@ constexpr std::int64_t kind_of(std::string_view name) {
 }
 
 namespace detail {
-/// Where this thread writes its next letter.
+/// Returns this thread's buffer for its next control message, emptied.
 inline Words& empty_draft() {
   constexpr std::size_t usual = 4096;
   thread_local Words draft;
@@ -43,7 +44,8 @@ inline Words& empty_draft() {
 
 template <class Contents>
 Words words_of(const Contents& contents) {
-  // Of many virtual ranks, letters are most of what lies in memory: they have no room to spare.
+  // Returns a copy without spare capacity: with many virtual ranks, control messages take most of
+  // the memory.
   Words& draft = detail::empty_draft();
   draft.push_back(kind_of(Contents::name));
   WordWriter(draft).write(contents);
@@ -51,20 +53,21 @@ Words words_of(const Contents& contents) {
 }
 
 template <class Contents>
-Letter letter_to(int peer, const Contents& contents) {
+ControlMessage message_to(int peer, const Contents& contents) {
   return {peer, words_of(contents)};
 }
 
 template <class Contents>
-bool holds(const Letter& letter) {
-  return !letter.words.empty() && letter.words.front() == kind_of(Contents::name);
+bool holds(const ControlMessage& message) {
+  return !message.words.empty() && message.words.front() == kind_of(Contents::name);
 }
 
-/// What words from another rank hold, which must be this.
+/// Reads `Contents` from the words that rank `peer` sent. Throws an internal fault if they are
+/// another record.
 template <class Contents>
 Contents contents_of(const Words& words, int peer) {
   require(!words.empty() && words.front() == kind_of(Contents::name), Fault::internal,
-          "a letter from rank ", peer, " is no ", Contents::name);
+          "a control message from rank ", peer, " is no ", Contents::name);
   const std::span<const std::int64_t> all(words);
   WordReader reader(all.subspan(1), Contents::name, peer);
   auto contents = reader.read<Contents>();
@@ -72,16 +75,17 @@ Contents contents_of(const Words& words, int peer) {
   return contents;
 }
 template <class Contents>
-Contents contents_of(const Letter& letter) {
-  return contents_of<Contents>(letter.words, letter.peer);
+Contents contents_of(const ControlMessage& message) {
+  return contents_of<Contents>(message.words, message.peer);
 }
 
-/// Calls `visit` with what a letter holds, which must be one of these.
+/// Calls `visit` with the record in a control message. Throws an internal fault if it is none of
+/// `Contents`.
 template <class... Contents, class Visit>
-void open(const Letter& letter, Visit&& visit) {
+void open(const ControlMessage& message, Visit&& visit) {
   const bool known =
-      ((holds<Contents>(letter) && (visit(contents_of<Contents>(letter)), true)) || ...);
-  require(known, Fault::internal, "a letter from rank ", letter.peer,
+      ((holds<Contents>(message) && (visit(contents_of<Contents>(message)), true)) || ...);
+  require(known, Fault::internal, "a control message from rank ", message.peer,
           " is of no kind that was expected now");
 }
 

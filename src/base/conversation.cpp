@@ -1,5 +1,5 @@
-// What is said of a rank that waits. It is put together when somebody asks, never before, since hardly
-// anybody ever does.
+// Describes what a waiting rank waits for. The text is built only on demand, since it is rarely
+// needed.
 #include "base/conversation.hpp"
 
 #include <algorithm>
@@ -10,10 +10,11 @@ namespace vicinal {
 
 namespace {
 
-/// Of so many ranks each is named; of more, the first ones.
+/// Maximum number of ranks listed by name.
 constexpr std::size_t most_named = 8;
 
-/// "1, 3 and 7", each with what goes before and after it; of many the first, "and 20 others".
+/// Returns "1, 3 and 7", with `before` and `after` around each rank. Long lists end in "and 20
+/// others".
 std::string list_of(std::span<const int> ranks, const char* before, const char* after) {
   const std::size_t named = ranks.size() > most_named + 1 ? most_named : ranks.size();
   std::ostringstream text;
@@ -27,12 +28,12 @@ std::string list_of(std::span<const int> ranks, const char* before, const char* 
   return text.str();
 }
 
-/// Of senders, named as often as they write, those that have written less.
-std::string letters_of(std::vector<int> senders, std::span<const Letter> arrived,
-                       std::string_view what) {
+/// Names the senders with fewer messages in `arrived` than entries in `senders`.
+std::string messages_of(std::vector<int> senders, std::span<const ControlMessage> arrived,
+                        std::string_view what) {
   std::vector<int> written;
   written.reserve(arrived.size());
-  for (const Letter& letter : arrived) written.push_back(letter.peer);
+  for (const ControlMessage& message : arrived) written.push_back(message.peer);
   std::sort(senders.begin(), senders.end());
   std::sort(written.begin(), written.end());
   std::vector<int> missing;
@@ -48,9 +49,10 @@ std::string letters_of(std::vector<int> senders, std::span<const Letter> arrived
 void Expected::add(std::int64_t kind, std::vector<int> senders, std::string_view what) {
   const std::size_t count = senders.size();
   senders_.insert(senders_.end(), senders.begin(), senders.end());
-  add_unnamed(kind, count, [senders = std::move(senders), what](std::span<const Letter> arrived) {
-    return letters_of(senders, arrived, what);
-  });
+  add_unnamed(kind, count,
+              [senders = std::move(senders), what](std::span<const ControlMessage> arrived) {
+                return messages_of(senders, arrived, what);
+              });
 }
 
 void Expected::add_unnamed(std::int64_t kind, std::size_t count, Missing missing) {
@@ -59,12 +61,12 @@ void Expected::add_unnamed(std::int64_t kind, std::size_t count, Missing missing
   groups_.push_back({kind, std::move(missing)});
 }
 
-std::string Expected::missing(std::span<const Letter> arrived) const {
+std::string Expected::missing(std::span<const ControlMessage> arrived) const {
   std::string text;
   for (const Group& group : groups_) {
-    std::vector<Letter> its;
-    for (const Letter& letter : arrived) {
-      if (group.kind == any_kind || letter.words.front() == group.kind) its.push_back(letter);
+    std::vector<ControlMessage> its;
+    for (const ControlMessage& message : arrived) {
+      if (group.kind == any_kind || message.words.front() == group.kind) its.push_back(message);
     }
     const std::string more = group.missing(its);
     if (!more.empty()) text += (text.empty() ? "" : ", ") + more;
@@ -79,16 +81,17 @@ std::string carriers_of(std::span<const int> sources) {
                              : "whoever carries the edges from ranks " + which;
 }
 
-std::string describe_wait(const Conversation::Pending& pending, std::span<const Letter> arrived) {
+std::string describe_wait(const Conversation::Pending& pending,
+                          std::span<const ControlMessage> arrived) {
   std::string text;
   const std::size_t expected = pending.expected.count();
   if (arrived.size() >= expected) {
-    text = "nobody: all letters are there";
+    text = "nobody: all control messages are there";
   } else {
     text = pending.expected.missing(arrived);
     if (text.empty()) {
       text = std::to_string(expected - arrived.size()) + " of " + std::to_string(expected) +
-             " letters";
+             " control messages";
     }
   }
   if (!pending.purpose.empty()) text += ", " + std::string(pending.purpose);

@@ -1,8 +1,8 @@
-// Planners ask the other ranks things while they build. They are coroutines that hand over an outbox
-// and get back an inbox, so that a negotiation over several supersteps reads as straight-line code,
-// and so that two drivers can run it: MPI (one coroutine per process), and thousands of virtual ranks
-// in one process (all coroutines interleaved). A rank says beforehand how many messages it expects;
-// no superstep is a barrier. Whoever waits can be asked for whom (describe_wait).
+// Planners exchange control messages with other ranks while they build. A planner is a coroutine
+// that yields an outbox and receives an inbox, so a negotiation over several supersteps reads as
+// straight-line code. Two drivers can run it: MPI (one coroutine per process), and thousands of
+// virtual ranks in one process (interleaved coroutines). A rank states in advance how many messages
+// it expects; no superstep is a barrier. describe_wait() says which ranks a waiting rank waits for.
 #pragma once
 
 #include <algorithm>
@@ -27,40 +27,42 @@
 
 namespace vicinal {
 
-struct Letter {
-  int peer = 0;  ///< whom to, in an outbox; whom from, in an inbox
+struct ControlMessage {
+  int peer = 0;  ///< the receiver (outbox) or the sender (inbox)
   Words words;
-  int ahead = 0;  ///< in an outbox: it is read so many supersteps later
+  int ahead = 0;  ///< in an outbox: read this many supersteps later
 };
 
-/// Who has not written yet, in words, given the letters of the superstep that are there. It may look
-/// at what the waiting coroutine holds, so it is asked only while that waits.
-using Missing = std::function<std::string(std::span<const Letter> arrived)>;
+/// Describes the missing senders, given the control messages of the superstep that have arrived. It
+/// may use local variables of the waiting coroutine, so it is called only while that coroutine is
+/// suspended.
+using Missing = std::function<std::string(std::span<const ControlMessage> arrived)>;
 
-/// Whose letters a rank expects in a superstep: of each sender as many as it is named, or, where nobody
-/// can know who writes, a number and how to say what is missing. Letters of several kinds (letters.hpp) are
-/// told apart by their first word.
+/// The control messages that a rank expects in a superstep. Each sender is named once per message.
+/// Where the senders cannot be known, the rank gives a count and a function that describes the
+/// missing ones. The first word of a control message tells its kind (control_messages.hpp).
 class Expected {
  public:
   static constexpr std::int64_t any_kind = -1;
 
   Expected() = default;
-  /// "rank 1's and rank 5's summaries" while those are missing.
+  /// Expects messages from `senders`; described as "rank 1's and rank 5's summaries" while missing.
   Expected(std::vector<int> senders, std::string_view what) {
     add(any_kind, std::move(senders), what);
   }
   Expected(int sender, std::string_view what) : Expected(std::vector<int>(1, sender), what) {}
   void add(std::int64_t kind, std::vector<int> senders, std::string_view what);
-  /// `missing` is given the letters of that kind that are there.
+  /// Expects `count` messages from unknown senders. `missing` receives the arrived messages of this
+  /// kind.
   void add_unnamed(std::int64_t kind, std::size_t count, Missing missing);
 
   [[nodiscard]] std::size_t count() const { return count_; }
-  /// Whether all who write are known and are as asked for.
+  /// Returns whether all senders are named and `is` holds for each.
   template <class Is>
   [[nodiscard]] bool comes_from_all(Is is) const {
     return senders_.size() == count_ && std::ranges::all_of(senders_, is);
   }
-  [[nodiscard]] std::string missing(std::span<const Letter> arrived) const;
+  [[nodiscard]] std::string missing(std::span<const ControlMessage> arrived) const;
 
  private:
   struct Group {
@@ -68,16 +70,17 @@ class Expected {
     Missing missing;
   };
   std::vector<Group> groups_;
-  std::vector<int> senders_;  ///< those that are named
+  std::vector<int> senders_;  ///< the named ones
   std::size_t count_ = 0;
 };
 
-/// What ranks of one process have worked out alike, as long as one of them keeps it.
+/// Results that the ranks of one process compute identically. A result is kept while some rank uses
+/// it.
 class SharedFindings {
  public:
   using Key = std::tuple<std::type_index, int, std::int64_t>;
 
-  /// What is kept under the key, or else what `make` gives.
+  /// Returns the kept result of this key, or computes it with `make`.
   template <class T, class Make>
   std::shared_ptr<const T> once(int superstep, std::int64_t group, Make make) {
     std::weak_ptr<const void>& kept = kept_[Key(typeid(T), superstep, group)];
@@ -91,14 +94,14 @@ class SharedFindings {
   std::map<Key, std::weak_ptr<const void>> kept_;
 };
 
-/// What a rank offers to the driver that runs it.
+/// A rank's interface to the driver that runs it.
 class Conversation {
  public:
   struct Pending {
-    std::vector<Letter> outbox;
+    std::vector<ControlMessage> outbox;
     Expected expected;
-    std::vector<Letter> inbox;  ///< filled by the driver, ordered by sender, then as sent
-    std::string_view purpose;   ///< what the conversation is about: "planning aggregate"
+    std::vector<ControlMessage> inbox;  ///< filled by the driver, ordered by sender, then as sent
+    std::string_view purpose;           ///< subject of the conversation: "planning aggregate"
   };
 
   class Superstep {
@@ -106,38 +109,40 @@ class Conversation {
     Superstep(Conversation& conversation) : conversation_(conversation) {}
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     void await_suspend(std::coroutine_handle<> handle) { conversation_.waiting_ = handle; }
-    std::vector<Letter> await_resume() { return std::move(conversation_.pending_.inbox); }
+    std::vector<ControlMessage> await_resume() { return std::move(conversation_.pending_.inbox); }
 
    private:
     Conversation& conversation_;
   };
 
-  /// Sends the outbox, and resumes when the letters of this superstep that are expected are there.
-  Superstep exchange(std::vector<Letter> outbox, Expected expected = {}) {
-    letters_sent_ += outbox.size();
+  /// Sends the outbox. The coroutine resumes when the expected control messages of this superstep
+  /// have arrived.
+  Superstep exchange(std::vector<ControlMessage> outbox, Expected expected = {}) {
+    messages_sent_ += outbox.size();
     pending_ = {std::move(outbox), std::move(expected), {}, purpose_};
     ++superstep_;
     return Superstep(*this);
   }
 
-  /// Passes over supersteps in which this rank neither sends nor gets a letter.
+  /// Skips supersteps in which this rank neither sends nor receives a control message.
   void skip(int supersteps) { superstep_ += supersteps; }
 
-  /// What it is about, for those who ask whom a rank waits for: "planning aggregate".
+  /// Sets the subject that describe_wait() reports: "planning aggregate".
   void set_purpose(std::string purpose) { purpose_ = std::move(purpose); }
 
-  /// What all ranks of a group work out alike from the letters of this superstep. Where they are in one process, the
-  /// first of them does it for all: thousands of virtual ranks then have one copy for each group.
+  /// Returns a value that all ranks of a group compute identically from the control messages of
+  /// this superstep. Ranks in one process share one copy, computed by the first. Thousands of
+  /// virtual ranks then need one copy per group.
   template <class T, class Make>
   std::shared_ptr<const T> alike(std::int64_t group, Make make) {
     if (shared_ == nullptr) return std::make_shared<const T>(make());
     return shared_->once<T>(superstep_, group, std::move(make));
   }
 
-  /// What talking has cost this rank so far.
-  [[nodiscard]] std::size_t letters_sent() const { return letters_sent_; }
+  /// Number of control messages that this rank has sent so far.
+  [[nodiscard]] std::size_t messages_sent() const { return messages_sent_; }
 
-  // For drivers.
+  // The driver's interface.
   explicit Conversation(SharedFindings* shared = nullptr) : shared_(shared) {}
   [[nodiscard]] bool waiting() const { return static_cast<bool>(waiting_); }
   [[nodiscard]] int superstep() const { return superstep_; }
@@ -149,21 +154,22 @@ class Conversation {
   Pending pending_;
   std::coroutine_handle<> waiting_;
   int superstep_ = -1;
-  std::size_t letters_sent_ = 0;
+  std::size_t messages_sent_ = 0;
   std::string purpose_;
 };
 
-/// Whom a rank waits for, given the letters of the superstep that have come: "rank 1's and rank 5's
-/// summaries, planning aggregate", or "whoever carries the edges from ranks 3 and 7, planning
-/// distance-halving".
-std::string describe_wait(const Conversation::Pending& pending, std::span<const Letter> arrived);
+/// Describes what a rank waits for, given the control messages of the superstep that have arrived.
+/// Examples: "rank 1's and rank 5's summaries, planning aggregate", or "whoever carries the edges
+/// from ranks 3 and 7, planning distance-halving".
+std::string describe_wait(const Conversation::Pending& pending,
+                          std::span<const ControlMessage> arrived);
 
-/// For a Missing where it is not known who carries what is sent along edges: "whoever carries the
+/// Text for a Missing function where the carriers of the edges are unknown: "whoever carries the
 /// edges from ranks 3 and 7".
 std::string carriers_of(std::span<const int> sources);
 
-/// A coroutine that runs at once up to its first exchange and delivers a T in the end. It may be
-/// awaited by another Task, which is how a negotiation is split over functions.
+/// A coroutine that starts immediately, runs to its first exchange, and finally returns a T.
+/// Another Task can await it, so a negotiation can be split into functions.
 template <class T>
 class Task {
  public:
@@ -203,13 +209,13 @@ class Task {
 
   [[nodiscard]] bool done() const { return handle_.done(); }
 
-  /// The result, or the exception that ended the coroutine.
+  /// Returns the result, or rethrows the exception that ended the coroutine.
   T result() {
     if (handle_.promise().error) std::rethrow_exception(handle_.promise().error);
     return std::move(*handle_.promise().value);
   }
 
-  // Awaiting a task.
+  // The awaiter interface.
   [[nodiscard]] bool await_ready() const { return handle_.done(); }
   void await_suspend(std::coroutine_handle<> caller) { handle_.promise().continuation = caller; }
   T await_resume() { return result(); }

@@ -1,4 +1,4 @@
-// The words for faults.
+// Names of faults, and the conversion of exceptions to errors.
 #include "base/error.hpp"
 
 #include <exception>
@@ -32,14 +32,14 @@ const char* name(Fault fault) {
 
 namespace {
 
-/// Made before anybody lacks it.
+/// Constructed at load time, because it cannot be allocated when memory has run out.
 NoDestructor<Error> no_memory(Fault::memory, "there is not enough memory for what was asked for");
 
 }  // namespace
 
 Error as_error(const std::exception& exception) {
   if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
-  // Both stand for sizes that no memory has room for.
+  // Both mean that the requested size cannot be allocated.
   if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr ||
       dynamic_cast<const std::length_error*>(&exception) != nullptr) {
     return *no_memory;

@@ -1,4 +1,4 @@
-// Comparing what ranks have given.
+// Fingerprints and comparison of given values.
 #include "base/given.hpp"
 
 #include <algorithm>

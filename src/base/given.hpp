@@ -1,5 +1,5 @@
-// What all ranks must give alike (settings, environment variables), as people write it, so that where
-// they differ, the fault can name two ranks and both values.
+// Values that all ranks must give identically (settings, environment variables), as the user wrote
+// them. The fault about a difference names two ranks and both values.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,19 @@ namespace vicinal {
 
 struct Given {
   std::string name;
-  std::optional<std::string> value;  ///< nothing where it was not given
-  Fault fault = Fault::info;         ///< of ranks that differ in it
+  std::optional<std::string> value;  ///< empty if it was not given
+  Fault fault = Fault::info;         ///< the fault if ranks differ in it
 };
 void fields(auto&& take, Is<Given> auto& it) { take(it.name, it.value, it.fault); }
 
-/// A number for a text, the same on all ranks; not negative.
+/// Returns a non-negative hash of a text, equal on all ranks.
 std::int64_t fingerprint(std::string_view text);
-/// The same for names and values; 0 for none.
+/// Returns a hash of names and values; 0 for an empty list.
 std::int64_t fingerprint(std::span<const Given> given);
 
-/// "vicinal_strategy is 'aggregate' on rank 0, but 'direct' on rank 1; ...": the first of what the two
-/// ranks gave that differs. Nothing where nothing does. Both have the same names in the same order.
+/// Returns an error about the first value that differs between two ranks, or nothing. Both lists
+/// have the same names in the same order. Example: "vicinal_strategy is 'aggregate' on rank 0, but
+/// 'direct' on rank 1; ...".
 std::optional<Error> difference(std::span<const Given> one, int its_rank,
                                 std::span<const Given> other, int other_rank);
 

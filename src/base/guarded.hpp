@@ -1,5 +1,6 @@
-// Locks that the compiler follows: what is marked as guarded by a mutex may be touched only where that is locked. clang
-// checks it (-Wthread-safety, `make check-clang`); for other compilers these are std::mutex and its guards.
+// Locks whose use the compiler checks. A member marked as guarded by a mutex may be accessed only
+// while that mutex is locked. Clang checks it (-Wthread-safety, `make check-clang`). Under other
+// compilers these are std::mutex and its guards.
 //
 //   Mutex mutex_;
 //   std::vector<int> waiting_ VICINAL_GUARDED_BY(mutex_);
@@ -16,9 +17,9 @@
 #define VICINAL_THREAD_ATTRIBUTE(attribute)
 #endif
 
-/// A member, or what a pointer leads to, that only who holds the mutex may touch.
+/// Marks a member that may be accessed only while the mutex is locked.
 #define VICINAL_GUARDED_BY(mutex) VICINAL_THREAD_ATTRIBUTE(guarded_by(mutex))
-/// A function for those who hold the mutex.
+/// Marks a function that may be called only while the mutex is locked.
 #define VICINAL_REQUIRES(mutex) VICINAL_THREAD_ATTRIBUTE(requires_capability(mutex))
 
 namespace vicinal {
@@ -40,7 +41,7 @@ class VICINAL_THREAD_ATTRIBUTE(scoped_lockable) Lock {
   explicit Lock(Mutex& mutex) VICINAL_THREAD_ATTRIBUTE(acquire_capability(mutex)) : mutex_(mutex) {
     mutex_.lock();
   }
-  /// Of a mutex that is locked already: by try_lock().
+  /// Adopts a mutex that try_lock() has locked.
   Lock(Mutex& mutex, std::adopt_lock_t) VICINAL_REQUIRES(mutex) : mutex_(mutex) {}
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;

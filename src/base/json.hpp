@@ -1,5 +1,5 @@
-// JSON is what other programs read our reports as. A writer that streams is all that is needed, and
-// it is small enough not to be worth a dependency. It keeps the commas and escapes the strings.
+// Other programs read our reports as JSON. A streaming writer is enough, and too small to justify a
+// dependency. It places the commas and escapes the strings.
 #pragma once
 
 #include <charconv>
@@ -49,7 +49,7 @@ class JsonWriter {
     out_ << std::to_string(number);
     return *this;
   }
-  /// The shortest text that reads back as the same number; null where JSON has none for it.
+  /// Writes the shortest text that reads back as the same number; null for infinities and NaN.
   JsonWriter& value(double number) {
     separate();
     if (!std::isfinite(number)) {
@@ -106,7 +106,7 @@ class JsonWriter {
   }
 
   std::ostream& out_;
-  std::vector<bool> has_members_;  ///< by open bracket
+  std::vector<bool> has_members_;  ///< one per open bracket
   bool after_key_ = false;
 };
 

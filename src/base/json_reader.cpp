@@ -1,4 +1,4 @@
-// A reader by recursive descent over the bytes of the text.
+// A recursive descent parser over the bytes of the text.
 #include "base/json_reader.hpp"
 
 #include <algorithm>
@@ -14,13 +14,13 @@ namespace vicinal {
 
 namespace {
 
-/// Deeper than anything that is meant, and far from the end of any stack.
+/// Maximum nesting depth: more than any real input needs, and safe for every stack.
 constexpr int deepest = 64;
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// The character for a message, whatever byte it is.
+/// Returns a printable form of any byte, for messages.
 std::string shown(char c) {
   if (c >= 0x20 && c < 0x7f) return std::string("'") + c + "'";
   char text[16];
@@ -47,7 +47,8 @@ void append_utf8(std::string& text, std::uint32_t code) {
   }
 }
 
-/// How many bytes the UTF-8 character takes with which the text begins; 0 where it begins with none.
+/// Returns the length in bytes of the UTF-8 character at the start of `text`; 0 if it is not valid
+/// UTF-8.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (byte(0) < 0x80) return 1;
@@ -77,7 +78,7 @@ std::string JsonValue::described() const {
   return std::move(out).str();
 }
 
-/// Where the reading has come to.
+/// The parser: a text and the current position in it.
 class JsonReader {
  public:
   JsonReader(std::string_view text, std::string_view origin) : text_(text), origin_(origin) {}
@@ -99,7 +100,8 @@ class JsonReader {
     refuse(at_, std::string(what) + " is expected, but there is " + found +
                     (at_ < text_.size() ? "" : ": perhaps it was cut off"));
   }
-  /// Line and column. Line breaks stand between tokens only, so the last one before `where` has been passed.
+  /// Returns line and column. No token contains a line break, so `line_start_` is also right for
+  /// the current token.
   [[nodiscard]] std::pair<std::size_t, std::size_t> place(std::size_t where) const {
     return {line_, where - line_start_ + 1};
   }

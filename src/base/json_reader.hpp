@@ -1,6 +1,6 @@
-// Reading JSON that a person may have edited, in a library that C programs link: a strict reader of one page,
-// since what would have to come along otherwise is larger than all that it would read here. Whatever the bytes
-// are, either a value comes of them or an info fault that says where, and what was expected there.
+// A strict reader of JSON that users may have edited. C programs link this library, and any JSON
+// dependency would be larger than all the text to read. For any input bytes, the reader returns a
+// value or throws an info fault. The fault gives the position and what was expected there.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,8 @@
 
 namespace vicinal {
 
-/// A value, and where it stands. Members are in the order of the text, and their names differ.
+/// A value and its position in the text. Object members keep the order of the text; their names are
+/// unique.
 class JsonValue {
  public:
   using Array = std::vector<JsonValue>;
@@ -24,9 +25,9 @@ class JsonValue {
   [[nodiscard]] const Array* array() const { return std::get_if<Array>(&value_); }
   [[nodiscard]] const Object* object() const { return std::get_if<Object>(&value_); }
 
-  /// What it is, for messages: "null", "the number 3", "an array", ...
+  /// Returns a description for messages: "null", "3", "an array", ...
   [[nodiscard]] std::string described() const;
-  /// Line and column of its first character, from 1.
+  /// Line and column of the first character, from 1.
   [[nodiscard]] std::size_t line() const { return line_; }
   [[nodiscard]] std::size_t column() const { return column_; }
 
@@ -37,8 +38,9 @@ class JsonValue {
   std::size_t column_ = 1;
 };
 
-/// Reads one value, which must be all of the text (RFC 8259; strings must be UTF-8, names in an object differ,
-/// numbers fit a double). Throws an info fault that begins with `origin`, what is read, and its line and column.
+/// Reads one value that must span the whole text (RFC 8259). Strings must be UTF-8, names in an
+/// object unique, and numbers must fit a double. Throws an info fault that begins with `origin`
+/// (the name of the input), line and column.
 JsonValue read_json(std::string_view text, std::string_view origin);
 
 }  // namespace vicinal

@@ -1,4 +1,4 @@
-// Where the lines go.
+// The destination of the log: a file, standard error, or both.
 #include "base/log.hpp"
 
 #include <fcntl.h>
@@ -22,12 +22,12 @@ namespace {
 constexpr std::array<std::pair<std::string_view, LogLevel>, 3> levels{
     {{"warn", LogLevel::warn}, {"info", LogLevel::info}, {"debug", LogLevel::debug}}};
 
-/// Never destroyed: somebody may have something to say in the destructor of a static object.
+/// Never destroyed: destructors of static objects may still write to the log.
 struct Log {
   Mutex mutex;
-  /// As it was given when the log was opened.
+  /// The value of VICINAL_LOG when the log was opened.
   std::optional<std::string> wish VICINAL_GUARDED_BY(mutex);
-  int rank VICINAL_GUARDED_BY(mutex) = -1;  ///< -1 while it is not known
+  int rank VICINAL_GUARDED_BY(mutex) = -1;  ///< -1 while unknown
   int file VICINAL_GUARDED_BY(mutex) = -1;
   std::set<std::string> said_once VICINAL_GUARDED_BY(mutex);
 };
@@ -37,7 +37,7 @@ Log& the_log() {
   return *log;
 }
 
-/// False where the file does not take it.
+/// Returns false if the write fails.
 bool write_whole(int file, std::string_view line) noexcept {
   while (!line.empty()) {
     const ssize_t written = ::write(file, line.data(), line.size());
@@ -116,10 +116,10 @@ void write_log(LogLevel level, std::string_view text) noexcept {
                                      "the file that VICINAL_LOG names, and goes on here: " + why +
                                      "\n");
     }
-    // Of what standard error does not take there is nobody to tell.
+    // A failed write to standard error cannot be reported anywhere.
     if (log.file < 0 || level == LogLevel::warn) write_whole(STDERR_FILENO, line);
   } catch (const std::exception&) {
-    // Without memory for it nothing is said.
+    // Out of memory: the message is dropped.
   }
 }
 

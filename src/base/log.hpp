@@ -1,8 +1,10 @@
-// What the library says of its own accord: warnings on standard error, and with VICINAL_LOG more, perhaps
-// in a file. A line begins with the rank, and is written whole by one write, so that ranks do not mix theirs.
+// The log: warnings on standard error and, with VICINAL_LOG, more messages, optionally in a file.
+// Each line begins with the rank and goes out in one write(), so that lines of several ranks do not
+// mix.
 //
-// Any thread may call any of this at any time. What is not written costs one relaxed load; what would cost
-// more to find out asks `logs` first. Nothing here throws but open_log, so logging never is a fault.
+// All functions are thread-safe. A suppressed message costs one relaxed load. Callers test logs()
+// before they compute an expensive message. Only open_log() throws, so logging never causes a
+// fault.
 #pragma once
 
 #include <atomic>
@@ -16,28 +18,30 @@
 namespace vicinal {
 
 enum class LogLevel : std::uint8_t {
-  warn,   ///< what a person has asked for and does not get
-  info,   ///< what was chosen and why: a line per plan
-  debug,  ///< what choosing has cost
+  warn,   ///< the user asked for something that is not available
+  info,   ///< choices and their reasons: a line per plan
+  debug,  ///< the cost of choosing
 };
 
-/// What VICINAL_LOG asks for.
+/// The parsed value of VICINAL_LOG.
 struct LogWish {
   LogLevel level = LogLevel::warn;
   std::string file;  ///< "" for standard error
 };
 
-/// Reads "LEVEL" or "LEVEL:FILE"; nothing where the text is neither.
+/// Reads "LEVEL" or "LEVEL:FILE"; returns nothing for any other text.
 std::optional<LogWish> read_log_wish(std::string_view text);
 
-/// Logs as VICINAL_LOG says from now on, as this rank of MPI_COMM_WORLD, whose number stands for %r in the file's
-/// name. What is there is kept. Throws an info fault where the wish cannot be read or the file not be written.
+/// Opens the log as VICINAL_LOG says, for this rank of MPI_COMM_WORLD. `%r` in the file name stands
+/// for the rank. Appends to an existing file. Throws an info fault if the value is invalid or the
+/// file cannot be opened.
 void open_log(int world_rank);
 
-/// Lines begin with this rank from now on, even where the log is not open yet.
+/// Begins lines with this rank from now on, even before the log is open.
 void sign_log(int world_rank) noexcept;
 
-/// Writes "vicinal: rank R: TEXT", where lines of that level are wanted; warnings on standard error, too.
+/// Writes "vicinal: rank R: TEXT" if this level is enabled; warnings always go to standard error,
+/// too.
 void write_log(LogLevel level, std::string_view text) noexcept;
 
 namespace detail {
@@ -49,7 +53,7 @@ inline bool logs(LogLevel level) noexcept {
   return level <= detail::log_level.load(std::memory_order_relaxed);
 }
 
-/// Writes all the parts, streamed one after the other, once per process for each text.
+/// Writes the concatenation of all parts. Writes each distinct text once per process.
 template <class... Parts>
 void log_once(LogLevel level, const Parts&... parts) noexcept {
   if (!logs(level)) return;
@@ -58,17 +62,17 @@ void log_once(LogLevel level, const Parts&... parts) noexcept {
     (text << ... << parts);
     detail::write_once(level, text.str());
   } catch (const std::exception&) {
-    // Without memory for it nothing is said.
+    // Out of memory: the message is dropped.
   }
 }
 
-/// Warns, once. Of ranks that know the same, the lowest does it.
+/// Writes a warning once. If several ranks know the same, callers let only the lowest one warn.
 template <class... Parts>
 void warn_once(const Parts&... parts) noexcept {
   log_once(LogLevel::warn, "warning: ", parts...);
 }
 
-/// Calls `write` with a stream for the line, where lines of that level are wanted.
+/// Calls `write` with a stream for the line if this level is enabled.
 template <class Write>
 void log_line(LogLevel level, Write write) noexcept {
   if (!logs(level)) return;
@@ -77,7 +81,7 @@ void log_line(LogLevel level, Write write) noexcept {
     write(line);
     write_log(level, line.str());
   } catch (const std::exception&) {
-    // As above.
+    // Out of memory: the message is dropped.
   }
 }
 

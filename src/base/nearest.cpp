@@ -1,4 +1,4 @@
-// The distance of Levenshtein, row by row.
+// Levenshtein distance, computed row by row.
 #include "base/nearest.hpp"
 
 #include <algorithm>

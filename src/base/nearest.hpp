@@ -1,4 +1,4 @@
-// What somebody may have meant who wrote something else.
+// Suggestions for misspelled words.
 #pragma once
 
 #include <span>
@@ -6,8 +6,9 @@
 
 namespace vicinal {
 
-/// That of the known words which takes the fewest letters to be left out, put in or replaced to become `word`; "" where
-/// the nearest takes more than one in three. A prefix that `word` shares with all of them does not count.
+/// Returns the known word with the fewest insertions, deletions and replacements of characters to
+/// `word`. Returns "" if the best one needs more than one edit per three characters. A prefix that
+/// `word` shares with all known words does not count.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace vicinal

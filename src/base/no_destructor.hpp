@@ -1,4 +1,4 @@
-// What a process has one of, and keeps to its end.
+// Objects that live until the process ends.
 #pragma once
 
 #include <array>
@@ -9,8 +9,9 @@
 
 namespace vicinal {
 
-/// A T for a static variable: never destroyed, so that whatever runs at the end of the process, such as a destructor
-/// that ends MPI, still finds it; and made in place, so that its first use takes no memory that T does not take.
+/// Holds a T for a static variable and never destroys it. Code that runs at process exit, such as a
+/// destructor that finalizes MPI, can still use it. T is constructed in place, so the first use
+/// allocates only what T allocates.
 template <class T>
 class NoDestructor {
  public:

@@ -1,5 +1,5 @@
-// Numbers that are in use by somebody or free: message numbers of plans, say. One that has been given
-// back is given out again as late as possible, so that what still travels under it meets nobody.
+// A pool of numbers, such as the message numbers of plans. A released number is reused as late as
+// possible, so that messages still in transit under it match no receive.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace vicinal {
 
-/// Numbers from 0 to a limit, exclusive. Not for several threads at once.
+/// Numbers from 0 to `limit`, exclusive. Not thread-safe.
 class NumberPool {
  public:
   explicit NumberPool(std::int64_t limit = 0) : limit_(limit) {}
@@ -17,7 +17,7 @@ class NumberPool {
 
   [[nodiscard]] std::int64_t in_use() const { return static_cast<std::int64_t>(used_.size()); }
 
-  /// A number that nobody has; nothing where all are in use.
+  /// Returns a free number, or nothing if all are in use.
   std::optional<std::int64_t> take() {
     if (in_use() >= limit_) return std::nullopt;
     while (true) {
@@ -26,7 +26,7 @@ class NumberPool {
       if (used_.insert(number).second) return number;
     }
   }
-  /// False where nobody has it.
+  /// Releases a number; returns false if it is not in use.
   bool give_back(std::int64_t number) { return used_.erase(number) == 1; }
 
  private:

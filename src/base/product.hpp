@@ -1,4 +1,4 @@
-// Sizes are products of what users give, and may be more than can be counted.
+// Overflow-checked sizes: sizes are products of user input.
 #pragma once
 
 #include "base/error.hpp"
@@ -6,7 +6,7 @@
 
 namespace vicinal {
 
-/// The product of a count and a size. Throws a count fault where it is more than can be counted.
+/// Returns the product of a count and a size. Throws a count fault on overflow.
 inline Index product(Index count, Index bytes) {
   Index result = 0;
   require(!__builtin_mul_overflow(count, bytes, &result), Fault::count, count, " times ", bytes,

@@ -1,5 +1,5 @@
-// Records as words, for letters. A record is a struct with one list of its fields, by which it is written and
-// read, so that the two cannot differ:
+// Records serialized as 64-bit words, for control messages. A record is a struct with one list of
+// its fields. Writer and reader use the same list, so they always agree:
 //
 //   struct Offer {
 //     Status status;
@@ -7,8 +7,8 @@
 //   };
 //   void fields(auto&& take, Is<Offer> auto& it) { take(it.status, it.places); }
 //
-// A field is a number, an enumerator, a text, a record, or a list or an optional of these. What is read is checked
-// against what is there.
+// A field is a number, an enumerator, a string, a record, or a list or optional of these. The
+// reader checks every length against the words that are left.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ namespace vicinal {
 
 using Words = std::vector<std::int64_t>;
 
-/// A record that is written (constant) or read.
+/// A record that is being written (const) or read.
 template <class Given, class Record>
 concept Is = std::is_same_v<std::remove_const_t<Given>, Record>;
 
@@ -40,7 +40,7 @@ concept Number = std::is_integral_v<Value> || std::is_enum_v<Value>;
 template <class Value>
 concept List = requires(Value& list) { list.resize(list.size()); };
 
-/// Of a text of that many bytes.
+/// Returns the number of words that hold `bytes` bytes of text.
 constexpr std::size_t words_for(std::size_t bytes) {
   return (bytes + sizeof(std::int64_t) - 1) / sizeof(std::int64_t);
 }
@@ -83,7 +83,8 @@ class WordWriter {
 
 class WordReader {
  public:
-  /// `what` the words are and which rank wrote them, if another did, for the fault of those that are none.
+  /// `what` describes the words, and `writer` is the rank that wrote them (-1 for this rank), for
+  /// fault messages.
   WordReader(std::span<const std::int64_t> words, std::string_view what, int writer = -1)
       : words_(words), what_(what), writer_(writer) {}
 
@@ -116,9 +117,9 @@ class WordReader {
     read(value);
     return value;
   }
-  /// Those that have not been read.
+  /// Returns the unread words.
   [[nodiscard]] std::span<const std::int64_t> rest() const { return words_; }
-  /// For the end: there must be none left.
+  /// Throws an internal fault if unread words are left.
   void finish() const {
     if (!words_.empty()) refuse("has ", words_.size(), " words too many");
   }
@@ -130,7 +131,7 @@ class WordReader {
     words_ = words_.subspan(1);
     return word;
   }
-  /// Of a list, of whose entries so many are a word, at most.
+  /// Reads the size of a list of which one word holds at most `entries_per_word` entries.
   std::size_t size(std::size_t entries_per_word = 1) {
     const std::int64_t size = next();
     if (size < 0 || static_cast<std::size_t>(size) > entries_per_word * words_.size()) {
@@ -141,7 +142,7 @@ class WordReader {
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... parts) const {
     if (writer_ < 0) fail(Fault::internal, what_, " ", parts...);
-    fail(Fault::internal, "a letter (", what_, ") from rank ", writer_, " ", parts...);
+    fail(Fault::internal, "a control message (", what_, ") from rank ", writer_, " ", parts...);
   }
 
   std::span<const std::int64_t> words_;

@@ -1,5 +1,5 @@
-// Index lists in a communication pattern are mostly stretches of consecutive indices. Keeping them
-// as runs makes set-up cost proportional to the number of stretches, and lets the executor copy a
+// Index lists in a communication pattern consist mostly of stretches of consecutive indices. Stored
+// as runs, they make set-up cost proportional to the number of stretches. The executor copies a
 // stretch with one memcpy.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace vicinal {
 
 using Index = std::int64_t;
 
-/// `count` consecutive elements copied from `source` onwards to `target` onwards.
+/// Copies `count` consecutive elements, from `source` onwards to `target` onwards.
 struct CopyRun {
   Index source = 0;
   Index target = 0;
@@ -20,7 +20,7 @@ struct CopyRun {
   friend bool operator==(const CopyRun&, const CopyRun&) = default;
 };
 
-/// Appends a run, joining it to the last one when both sides continue it.
+/// Appends a run. Merges it with the last run where it continues that run on both sides.
 inline void append_run(std::vector<CopyRun>& runs, CopyRun run) {
   if (run.count == 0) return;
   if (!runs.empty()) {
@@ -33,14 +33,14 @@ inline void append_run(std::vector<CopyRun>& runs, CopyRun run) {
   runs.push_back(run);
 }
 
-/// The number of elements that a list of runs moves.
+/// Returns the number of elements that a list of runs moves.
 inline Index total(std::span<const CopyRun> runs) {
   Index sum = 0;
   for (const CopyRun& run : runs) sum += run.count;
   return sum;
 }
 
-/// The same list read in the other direction.
+/// Returns the runs with source and target exchanged.
 inline std::vector<CopyRun> reversed(std::span<const CopyRun> runs) {
   std::vector<CopyRun> result;
   result.reserve(runs.size());
@@ -48,8 +48,9 @@ inline std::vector<CopyRun> reversed(std::span<const CopyRun> runs) {
   return result;
 }
 
-/// `runs` of a buffer that `filling` fills, as runs of what fills it: `filling` in the order of its targets, which do not overlap
-/// and have all that is read.
+/// Composes two copies: `filling` fills a buffer, and `runs` read from it. Returns runs from the
+/// source of `filling` to the target of `runs`. `filling` is sorted by target, without overlaps,
+/// and covers all elements read.
 inline std::vector<CopyRun> through(std::span<const CopyRun> filling,
                                     std::span<const CopyRun> runs) {
   std::vector<CopyRun> result;

@@ -1,4 +1,4 @@
-// Numbers mixed so that nothing of their order is left, alike on every rank.
+// Deterministic mixing of numbers: the results are equal on all ranks.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ constexpr std::uint64_t scramble(std::uint64_t x) {
   return x ^ (x >> 31U);
 }
 
-/// Mixes numbers, in their order, into one.
+/// Combines numbers, in order, into one.
 class Mixer {
  public:
   template <class... Numbers>

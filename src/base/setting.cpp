@@ -1,4 +1,4 @@
-// The table of settings, and all that follows from a row.
+// The table of settings, and the functions that use it.
 #include "base/setting.hpp"
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include "base/log.hpp"
 #include "base/nearest.hpp"
 #include "base/no_destructor.hpp"
+#include "base/planner_list.hpp"
 
 namespace vicinal {
 
@@ -22,98 +23,80 @@ namespace {
 using Form = SettingForm;
 using Scope = SettingScope;
 
-/// Those of src/planners/table.cpp, to which a test holds them.
+#define VICINAL_NAME(identifier, name) " " name
 constexpr std::string_view planner_names =
-    "automatic direct nearest-first aggregate aggregate-plain two-step split common-neighbor "
-    "distance-halving distance-halving-pruned cascade tuna tuna-hierarchical bruck dissemination "
-    "recursive-doubling ring "
-    "hierarchical multi-lane locality-bruck";
+    std::string_view(VICINAL_PLANNERS(VICINAL_NAME)).substr(1);
+#undef VICINAL_NAME
 
 constexpr std::array table = std::to_array<Setting>({
-    {"vicinal_regions", "node", "who is near whom", Form::special,
+    {"vicinal_regions", "node", "groups of near ranks", Form::special,
      "'node', 'numa', 'blocks:K', 'round-robin:N', 'list:L0,L1,...' (a label for each rank), or "
      "two "
      "of these as 'OUTER/INNER'"},
     {"vicinal_strategy", "automatic", "the planner", Form::words, planner_names},
     {"vicinal_allgather", "automatic", "the planner of allgathers over all ranks", Form::words,
      planner_names},
-    {"vicinal_exchange", "automatic", "how sparse exchanges go", Form::words,
+    {"vicinal_exchange", "automatic", "the method of sparse exchanges", Form::words,
      "automatic personalized nonblocking locality locality-personalized one-sided"},
-    {"vicinal_local", "shared",
-     "how ranks of one host hand data over, by shared memory or messages", Form::words,
-     "shared messages"},
-    {"vicinal_in_flight", "4", "how many executions of a plan may be in flight", Form::whole_number,
-     "", 1, most_in_flight},
-    {"vicinal_progress", "relaxed", "who brings on what a leader relays for others", Form::words,
+    {"vicinal_local", "shared", "transport between ranks of a host, by shared memory or messages",
+     Form::words, "shared messages"},
+    {"vicinal_in_flight", "4", "number of executions of a plan that may be in flight",
+     Form::whole_number, "", 1, most_in_flight},
+    {"vicinal_progress", "relaxed", "when leaders relay messages of other ranks", Form::words,
      "relaxed strict"},
     {"vicinal_split_bytes", "65536",
-     "'split' and 'automatic' take a leader for each this many bytes of a region pair, or, for 0, "
-     "as "
-     "many as the cost model finds best",
+     "bytes of a region pair for each of which 'split' and 'automatic' use a leader, or 0: as many "
+     "leaders as a cost model finds best",
      Form::whole_number, "", 0, std::int64_t{1} << 40},
-    {"vicinal_leader_shift", "0",
-     "leaders are taken this many ranks further on in their region, for measurements",
-     Form::whole_number, "", 0, 1 << 20},
     {"vicinal_idle_ranks", "rest",
-     "whether ranks without edges take part in exchanges, and may lead for their region",
+     "whether ranks without edges participate in exchanges, and may lead for their region",
      Form::words, "rest lead"},
-    {"vicinal_group_size", "0",
-     "'common-neighbor' forms groups of at most this many ranks of a region, or, for 0, of as many "
-     "as "
-     "a cost model finds best",
-     Form::whole_number, "", 0, 1 << 20},
     {"vicinal_radix", "0",
-     "'tuna', 'tuna-hierarchical' and 'cascade' store and forward with this radix, or, for 0, with "
-     "the one that a cost model finds best",
+     "radix with which 'tuna', 'tuna-hierarchical' and 'cascade' store and forward, or 0: the one "
+     "that a cost model finds best",
      Form::special, "0, or a whole number from 2 to 1048576"},
-    {"vicinal_device_way", "automatic", "how what lies in a GPU's memory is moved", Form::words,
+    {"vicinal_device_way", "automatic", "transport of data in GPU memory", Form::words,
      "automatic staged direct shared direct-shared lent direct-lent"},
-    {"vicinal_profile", "", "what the machine costs, by which plans are chosen", Form::special,
+    {"vicinal_profile", "", "costs of the machine, by which plans are chosen", Form::special,
      "the name of a file as 'vicinal calibrate' writes it", 0, 0, Scope::call, true, true},
-    {"vicinal_choice", "adaptive", "how 'automatic' is decided", Form::words,
+    {"vicinal_choice", "adaptive", "how 'automatic' decides", Form::words,
      "adaptive estimate measure"},
     {"vicinal_plan_after", "8",
-     "after how many calls of a loop a plan serves them, and after how many executions further "
-     "plans are made and compared",
+     "number of calls of a loop after which a plan serves them, and of executions after which "
+     "further plans are made and compared",
      Form::whole_number, "", 1, 1 << 30},
-    {"vicinal_bias", "", "by what the costs of planners are multiplied where one is chosen",
-     Form::special, "a list as 'direct:0.8,aggregate:1.2', planners with positive factors"},
-    {"vicinal_wisdom", "", "where what has been measured is remembered", Form::special,
-     "the path of a file"},
+    {"vicinal_bias", "", "factors on the costs of planners in a choice", Form::special,
+     "a list as 'direct:0.8,aggregate:1.2', planners with positive factors"},
+    {"vicinal_wisdom", "", "file that keeps measured results", Form::special, "the path of a file"},
     {"vicinal_verify", "0", "whether all ranks of an exchange prove each new plan together",
      Form::words, "1 0"},
-    {"vicinal_report_waits", "30", "when a rank that waits says for whom", Form::amount,
-     "a number of seconds, or 0 for never", 0, 0, Scope::process, false},
+    {"vicinal_report_waits", "30", "time after which a waiting rank reports for whom it waits",
+     Form::amount, "a number of seconds, or 0 for never", 0, 0, Scope::process, false},
     {"vicinal_shared_memory", "1", "whether ranks of a host share memory at all", Form::words,
      "1 0", 0, 0, Scope::process, false},
-    {"vicinal_cores", "", "how many cores the ranks of a host are taken to share", Form::amount,
+    {"vicinal_cores", "", "number of cores that the ranks of a host share", Form::amount,
      "a number, or 0 where each has one of its own", 0, 0, Scope::process, false},
-    {"vicinal_progress_thread", "0", "whether a thread of the library's own progresses exchanges",
+    {"vicinal_progress_thread", "0", "whether a thread of the library progresses exchanges",
      Form::words, "1 yes on true 0 no off false", 0, 0, Scope::process},
-    {"vicinal_dump_signal", "", "what has a rank say what it waits for", Form::special,
+    {"vicinal_dump_signal", "", "signal on which a rank prints what it waits for", Form::special,
      "the number of a signal that can be caught", 0, 0, Scope::process, false},
-    {"vicinal_log", "warn", "what is written of plans and settings, and where", Form::special,
-     "'warn', 'info' or 'debug', or one of these with a file as 'info:FILE'", 0, 0, Scope::process,
-     false},
-    {"vicinal_device_driver", "automatic", "by which driver device memory is found and moved",
+    {"vicinal_log", "warn", "messages about plans and settings that are logged, and where",
+     Form::special, "'warn', 'info' or 'debug', or one of these with a file as 'info:FILE'", 0, 0,
+     Scope::process, false},
+    {"vicinal_device_driver", "automatic", "driver by which GPU memory is found and moved",
      Form::special, "'automatic', 'none', or the path of a driver's library", 0, 0, Scope::process,
      false},
-    {"vicinal_report", "", "where the preload library writes what became of a program's exchanges",
+    {"vicinal_report", "", "file in which the preload library reports on a program's exchanges",
      Form::special, "the name of a file", 0, 0, Scope::process, false},
-    {"vicinal_report_mpi", "0",
-     "how often the preload library has MPI carry out a blocking exchange, to report its time: "
-     "each "
-     "this many calls",
-     Form::whole_number, "", 0, 1 << 30, Scope::process},
 });
 
-/// Empty where it cannot be told.
+/// The working directory at load time; empty if it is unknown.
 NoDestructor<std::string> start_folder([] {
   std::error_code error;
   return std::filesystem::current_path(error).string();
 }());
-/// Variables that are no settings: those of the build, the tests and the Python package, and those by which environment
-/// modules say where a library is installed.
+/// Variables that are not settings: those of the build, the tests and the Python package.
+/// Environment modules set the last group, to tell where a library is installed.
 constexpr std::string_view other_variables =
     "VICINAL_BUILD_DIR VICINAL_DATA VICINAL_MPI VICINAL_MPIEXEC_ARGS VICINAL_PYTHON "
     "VICINAL_SANITIZE VICINAL_TESTS VICINAL_UNITY VICINAL_WERROR "

@@ -1,8 +1,7 @@
-// All settings, one row of a table each: what they are called, what may be written for them, what holds
-// where nothing is, and what all ranks must give alike. Reading, checking, comparing, messages and the
-// header's text follow from the row. A new setting is a row here, a paragraph in
-// include/vicinal/vicinal.h (a test compares the two), and, where it is one of calls, a member in
-// src/collectives/settings.cpp.
+// The table of all settings, one row each: name, allowed values, default, and whether all ranks
+// must agree. Parsing, checks, comparison, messages and the text in the header all use the row. A
+// new setting needs a row here and a paragraph in include/vicinal/vicinal.h (a test compares the
+// two). A setting of calls also needs a member in src/collectives/settings.cpp.
 #pragma once
 
 #include <cstdint>
@@ -16,84 +15,89 @@
 
 namespace vicinal {
 
-/// Who can give a setting.
+/// Sources from which a setting can come.
 enum class SettingScope : std::uint8_t {
-  call,     ///< an info key of the functions that make something, and the environment, which wins
+  call,     ///< an info key of functions that create objects, or the environment (takes precedence)
   process,  ///< the environment only
 };
 
-/// What may be written for a setting.
+/// Form of the allowed values of a setting.
 enum class SettingForm : std::uint8_t {
-  words,         ///< one of several
-  whole_number,  ///< from a least to a largest
-  amount,        ///< a number, not negative; `values` says of what to people
-  special,       ///< whoever uses it knows; `values` says it to people
+  words,         ///< one of several words
+  whole_number,  ///< between `least` and `largest`
+  amount,        ///< a non-negative number; `values` describes it to users
+  special,       ///< parsed by the code that uses it; `values` describes it to users
 };
 
 struct Setting {
-  std::string_view key;  ///< the environment variable is the same in upper case
-  std::string_view
-      standard;  ///< what holds where nothing is given, as it would be written; "" for none
-  std::string_view meaning;  ///< in half a sentence, to which what may be written is added
+  std::string_view key;       ///< the environment variable has the same name in upper case
+  std::string_view standard;  ///< the default, as a user would write it; "" for none
+  std::string_view meaning;   ///< half a sentence; messages append the allowed values
   SettingForm form = SettingForm::words;
-  std::string_view values = {};  ///< words: all of them, a space between two; else: for people
-  std::int64_t least = 0;        ///< of whole numbers
+  std::string_view values = {};  ///< words: all of them, separated by spaces; else: a description
+  std::int64_t least = 0;        ///< of a whole number
   std::int64_t largest = 0;
   SettingScope scope = SettingScope::call;
-  bool alike = true;  ///< all ranks must give the same
-  /// It is the name of a file: what must be alike is what is in there, wherever a node keeps it.
+  bool alike = true;  ///< all ranks must give the same value
+  /// The value is a file name. Ranks compare the file's contents, since each node may keep it
+  /// elsewhere.
   bool is_path = false;
 };
 
-/// How many executions of one plan may be in flight.
+/// Maximum number of executions of one plan in flight.
 inline constexpr int most_in_flight = 8;
 
 std::span<const Setting> all_settings();
-/// The row of a key; an internal fault where there is none.
+/// Returns the row of a key. Throws an internal fault for an unknown key.
 const Setting& setting(std::string_view key);
 
-/// "'shared' or 'messages'", "a whole number from 1 to 8": what may be written for it.
+/// Returns the allowed values: "'shared' or 'messages'", "a whole number from 1 to 8".
 std::string expected(const Setting& setting);
-/// "KEY: MEANING: EXPECTED (default 'D')", as the header has it; the variable's name where there is no key.
+/// Returns "KEY MEANING: EXPECTED (default 'D')". Settings of the process have their variable in
+/// place of the key.
 std::string described(const Setting& setting);
 
-/// Throws the fault of a value that cannot be read: "NAME is 'TEXT', but EXPECTED is expected", and the word that was
-/// meant, where one is near. The name is the key or the variable, whichever gave it.
+/// Throws the fault of an invalid value: "NAME is 'TEXT', but EXPECTED is expected". The message
+/// suggests a similar word where one exists. `name` is the key or the variable that gave the value.
 [[noreturn]] void refuse(const Setting& setting, std::string_view name, std::string_view text);
-/// Does so unless the text is of the setting's form.
+/// Calls refuse() unless the text has the setting's form.
 void check(const Setting& setting, std::string_view name, std::string_view text);
 
-/// The environment variable of a key.
+/// Returns the environment variable of a key.
 std::string variable_of(std::string_view key);
-/// A path that the environment names: from where the process was when the library was loaded, wherever it has gone to since.
+/// Resolves a path from the environment. Relative paths start at the working directory at load
+/// time, even if the process has changed it since.
 std::string from_start(const std::string& path);
-/// The path of a file that a setting names. What the program names itself is from where it is.
+/// Resolves the path of a file that a setting names. Relative paths from the program start at the
+/// current directory.
 std::string path_of(std::string_view key, const std::string& path);
-/// What the environment says of a key; an empty variable is none.
+/// Returns the value of a key in the environment. An empty variable counts as unset.
 std::optional<std::string> environment_value(std::string_view key);
-/// The same, of the variables that could be settings: for whoever asks for many keys, while the environment stays.
+/// Returns the variables that begin with VICINAL_, for callers that look up many keys. The pointers
+/// stay valid while the environment is unchanged.
 std::vector<const char*> own_variables();
 std::optional<std::string> environment_value(std::span<const char* const> own,
                                              std::string_view key);
-/// The same, or else what holds where nothing is given.
+/// Returns the value of a key in the environment, or else its default.
 std::string process_value(std::string_view key);
-/// Throws the fault of the first variable of the process that cannot be read.
+/// Throws the fault of the first invalid environment variable of settings of the process.
 void check_environment();
 
-/// Warns of each environment variable that looks like a setting and is none, with the nearest one.
+/// Warns of each environment variable that looks like a setting but is none. Suggests the nearest
+/// setting.
 void warn_of_unknown_variables();
-/// The same of info keys that no function takes.
+/// As warn_of_unknown_variables(), for info keys that no function reads.
 void warn_of_unknown_keys(std::span<const std::string> keys);
 
-/// The number that a text is, all of it.
+/// Parses the whole text as a whole number.
 std::optional<std::int64_t> read_whole_number(std::string_view text);
-/// The number, not negative, that a text is.
+/// Parses the whole text as a non-negative number.
 std::optional<double> read_amount(std::string_view text);
-/// Of the words for yes and no.
+/// Returns whether the text is one of the words for yes.
 bool is_yes(std::string_view text);
 
-/// What all processes must have alike: the version of the library, and of the environment the settings
-/// that all ranks must give alike, other than names of files.
+/// Returns the values that all processes must have in common: the library version, and settings in
+/// the environment that must agree (other than file names).
 std::vector<Given> given_by_process();
 
 }  // namespace vicinal

@@ -1,12 +1,12 @@
-// What has nothing to do with messages: flags, copies, cores; and how the ranks sleep that do not measure.
-#include "choose/calibrate.hpp"
+// Measurements without messages (flags, copies, cores), and the sleep of ranks that do not measure.
+#include "calibrate/calibrate.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <thread>
 
-#include "choose/measuring.hpp"
+#include "calibrate/measuring.hpp"
 
 namespace vicinal {
 
@@ -16,7 +16,8 @@ namespace {
 
 using SharedFlag = std::atomic_ref<std::uint64_t>;
 
-/// Memory of the arena that two ranks of a host have in common while this lives; the first of them has allocated it.
+/// Memory in the arena that two ranks of a host share during its lifetime; the pair's first rank
+/// allocates it.
 class Common {
  public:
   Common(mpi::Communicator& communicator, RankPair pair, std::size_t bytes)
@@ -37,12 +38,12 @@ class Common {
   }
 
   [[nodiscard]] std::byte* data() const { return arena_.at(offset_); }
-  /// One in a cache line of its own.
+  /// Returns a flag in a cache line of its own.
   [[nodiscard]] SharedFlag flag(std::size_t index) const {
     return SharedFlag(*reinterpret_cast<std::uint64_t*>(data() + index * flag_stride));
   }
 
-  static constexpr std::size_t flag_stride = 256;  // which no processor fetches together
+  static constexpr std::size_t flag_stride = 256;  // no processor fetches these together
 
  private:
   Arena& arena_;
@@ -55,13 +56,13 @@ void await(const SharedFlag& flag, std::uint64_t value) {
                   "the flag of another rank that measures with this one");
 }
 
-/// Some hundred nanoseconds that nothing can take out of the loop.
+/// Takes some hundred nanoseconds that no compiler can move out of a loop.
 std::uint64_t work(std::uint64_t seed) {
   for (int i = 0; i < 500; ++i) seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
   return seed;
 }
 
-/// Works until then; how many pieces.
+/// Works until `end`; returns the number of pieces done.
 double work_until(double end) {
   std::uint64_t seed = 1;
   double pieces = 0;
@@ -69,12 +70,12 @@ double work_until(double end) {
     for (int i = 0; i < 16; ++i) seed = work(seed);
     pieces += 16;
   }
-  // Which the compiler cannot know to be false.
+  // The compiler cannot know that the seed is not 0.
   return seed == 0 ? 0 : pieces;
 }
 
-/// What `done_until(end)` has done in the middle of three times as long as is asked for: ranks that share a core begin one
-/// after another, each when it first has it, and there all are at it.
+/// Runs `done_until` for three times `seconds`; returns what the middle third has done. Ranks that
+/// share a core begin one after another; in the middle third all of them run.
 template <class DoneUntil>
 double done_in_the_middle(double seconds, DoneUntil done_until) {
   const double begin = now();
@@ -84,7 +85,7 @@ double done_in_the_middle(double seconds, DoneUntil done_until) {
   return done;
 }
 
-/// Seconds for which whoever waits leaves its core to others.
+/// Seconds for which a waiting rank leaves its core to others.
 constexpr double nap = 1e-3;
 
 }  // namespace
@@ -119,7 +120,7 @@ Samples Calibrator::handover(RankPair pair, Effort effort) {
     std::vector<double> times(static_cast<std::size_t>(turns_for(effort.seconds, of_one)));
     std::uint64_t turn = 0;
     for (int repetition = -1; repetition < effort.repetitions; ++repetition) {
-      // Two that share a core hand it to each other as well, where they cannot be kept apart.
+      // Ranks that cannot be kept on separate cores hand the core to each other, too.
       measuring::sleep(nap);
       for (double& time : times) {
         const double begin = now();

@@ -1,10 +1,10 @@
-// GPUs: copies and kernels, by the jobs that exchanges go by.
+// GPUs: copies and kernels, by the jobs that exchanges use.
 #include <algorithm>
 #include <array>
 #include <cstring>
 
-#include "choose/calibrate.hpp"
-#include "choose/measuring.hpp"
+#include "calibrate/calibrate.hpp"
+#include "calibrate/measuring.hpp"
 #include "memory/device/device_memory.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/device_pointers.hpp"
@@ -16,7 +16,7 @@ using namespace measuring;
 namespace {
 
 constexpr std::int64_t word = 8;
-/// What one turn takes, before any has been timed.
+/// Expected seconds of an iteration before any is timed.
 constexpr double first_trip = 50e-6;
 
 struct JobTimes {
@@ -24,7 +24,7 @@ struct JobTimes {
   double done = 0;
 };
 
-/// One execution of a job.
+/// Times one execution of a job.
 JobTimes time_of(MemoryJob& job, const std::byte* from, std::byte* to) {
   const double start = now();
   const bool at_once = job.begin(from, to);
@@ -33,7 +33,7 @@ JobTimes time_of(MemoryJob& job, const std::byte* from, std::byte* to) {
   return {begun - start, now() - start};
 }
 
-/// All words, the last one first.
+/// Returns the runs that reverse the order of all words.
 std::vector<CopyRun> turned(std::int64_t bytes) {
   const Index count = bytes / word;
   std::vector<CopyRun> runs;
@@ -41,7 +41,7 @@ std::vector<CopyRun> turned(std::int64_t bytes) {
   return runs;
 }
 
-/// What goes from the host to a GPU, is turned round there, and comes back.
+/// A copy from the host to a GPU, a reversal there, and a copy back.
 class RoundTrip {
  public:
   RoundTrip(MemoryKind& memory, std::int64_t bytes)
@@ -81,41 +81,42 @@ class RoundTrip {
   std::array<std::unique_ptr<MemoryJob>, 3> jobs_;
 };
 
-/// Lets another rank into memory of a GPU until it is done, and tells it where there is none to be let into.
+/// Exports memory of a GPU to another rank until that rank is done. Tells it if there is none to
+/// export.
 void offer(const Line& line, MemoryKind* memory, std::size_t bytes) {
   MemoryBlock block;
-  MemoryTicket ticket;
+  IpcHandle handle;
   bool is_shared = false;
   if (memory != nullptr) {
     block = MemoryBlock(*memory, bytes);
     try {
-      ticket = memory->share(block.data());
+      handle = memory->share(block.data());
       is_shared = true;
     } catch (const Error&) {
-      // What cannot be is not measured.
+      // Memory that cannot be exported is not measured.
     }
   }
   line.tell(is_shared ? 1 : 0);
   if (!is_shared) return;
-  mpi::PendingOperation sent = line.send(ticket.bytes, tag_data);
+  mpi::PendingOperation sent = line.send(handle.bytes, tag_data);
   finish(sent);
-  static_cast<void>(line.hear());  // it is closed
+  static_cast<void>(line.hear());  // the other rank has closed it
 }
 
-/// What another rank offers.
+/// Memory that another rank exports with offer().
 class Offered {
  public:
   Offered(const Line& line, MemoryKind* memory) : line_(line) {
     is_offered_ = line.hear() != 0;
     if (!is_offered_) return;
-    MemoryTicket ticket;
-    mpi::PendingOperation came = line.receive(ticket.bytes, tag_data);
+    IpcHandle handle;
+    mpi::PendingOperation came = line.receive(handle.bytes, tag_data);
     finish(came);
     if (memory == nullptr) return;
     try {
-      opened_ = Opened(*memory, ticket);
+      opened_ = Opened(*memory, handle);
     } catch (const Error&) {
-      // As above.
+      // Memory that cannot be opened is not measured.
     }
   }
   Offered(const Offered&) = delete;

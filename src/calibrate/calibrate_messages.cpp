@@ -1,12 +1,12 @@
-// Messages: times one way, where sends begin to wait for receives, what they cost the processors at both ends, what
-// many at once cost, and the search of what is posted.
+// Messages: one-way times, the eager limit, processor time at both ends, many messages at once, and
+// the search through posted receives.
 #include <algorithm>
 #include <array>
 #include <numeric>
 #include <thread>
 
-#include "choose/calibrate.hpp"
-#include "choose/measuring.hpp"
+#include "calibrate/calibrate.hpp"
+#include "calibrate/measuring.hpp"
 #include "memory/device/device_memory.hpp"
 
 namespace vicinal {
@@ -15,7 +15,7 @@ using namespace measuring;
 
 namespace {
 
-/// What messages are sent from, or come into.
+/// The buffer of messages.
 class Payload {
  public:
   Payload(std::int64_t bytes, MessagesOf memory)
@@ -35,7 +35,7 @@ class Payload {
   MemoryBlock block_;
 };
 
-/// The side of a ping-pong that begins; when it began, and when each turn was done.
+/// The side of a ping-pong that begins. Returns its start time and the end of each round trip.
 std::vector<double> ping(const Line& line, std::span<std::byte> out, std::span<std::byte> in,
                          std::int64_t turns) {
   std::vector<double> times(static_cast<std::size_t>(turns + 1));
@@ -48,7 +48,7 @@ std::vector<double> ping(const Line& line, std::span<std::byte> out, std::span<s
   return times;
 }
 
-/// The side that answers. Its next receive is posted before it does.
+/// The side that answers. It posts its next receive before it answers.
 void pong(const Line& line, std::span<std::byte> in, std::span<std::byte> out, std::int64_t turns) {
   if (turns == 0) return;
   mpi::PendingOperation awaited = line.receive(in, tag_data);
@@ -60,8 +60,8 @@ void pong(const Line& line, std::span<std::byte> in, std::span<std::byte> out, s
   }
 }
 
-/// What a turn of a ping-pong takes, typically of a sample's. `of_one` is what one has taken before; the other rank is
-/// told how many there are.
+/// Returns the median time of a round trip in a sample. `of_one`: the previous such time, replaced
+/// by the new one. Tells the other rank the number of round trips.
 double timed_pings(const Line& line, std::span<std::byte> out, std::span<std::byte> in,
                    double seconds, double& of_one) {
   const std::int64_t turns = turns_for(seconds, of_one);
@@ -87,7 +87,7 @@ Samples Calibrator::one_way(RankPair pair, std::span<const std::int64_t> sizes, 
         const std::int64_t largest = *std::max_element(sizes.begin(), sizes.end());
         const Payload out(largest, memory), in(largest, memory);
         std::vector<double> of_one(sizes.size(), first_guess);
-        // One repetition more, for warming up and for knowing how many turns fill a sample.
+        // An extra repetition warms up and finds the number of iterations that fill a sample.
         for (int repetition = -1; repetition < effort.repetitions; ++repetition) {
           for (std::size_t i = 0; i < sizes.size(); ++i) {
             const std::span mine = out.first(sizes[i]), theirs = in.first(sizes[i]);
@@ -130,7 +130,7 @@ std::int64_t Calibrator::eager_limit(RankPair pair, std::int64_t largest, Messag
         std::this_thread::yield();
         done = sent.test();
       }
-      line.tell(size);  // only now is there a receive
+      line.tell(size);  // posts the receive
       finish(sent);
       return done;
     };
@@ -181,7 +181,8 @@ Samples Calibrator::many(RankPair pair, std::int64_t bytes, std::span<const int>
         if (!sends) {
           spent = processor_time() - begin;
           line.tell(count);
-          // What comes meanwhile is taken in when this rank looks again: that is its part, and not the waiting.
+          // Messages arrive meanwhile. Completing them afterwards is part of the cost; waiting for
+          // them is not.
           measuring::sleep(until_all_have_come);
         }
         const double resumed = sends ? begin : processor_time();
@@ -209,7 +210,7 @@ Samples Calibrator::together(std::span<const RankPair> pairs, std::int64_t bytes
     const Line line(*communicator_, sends ? mine->second : mine->first);
     const Payload buffer(bytes, MessagesOf::host);
     const std::span<std::byte> data = buffer.all(), nothing;
-    std::vector<Line> others;  // of the rank that gives the signal, to those that await it
+    std::vector<Line> others;  // from the rank that gives the signal to those that await it
     if (mine == pairs.begin() && sends) {
       for (const RankPair& pair : pairs.subspan(1)) others.emplace_back(*communicator_, pair.first);
     }
@@ -238,8 +239,8 @@ Samples Calibrator::together(std::span<const RankPair> pairs, std::int64_t bytes
   return samples;
 }
 
-/// By turns with the next rank after it at the level and the next before it, so that mostly messages go both ways between two:
-/// a connection that is used in one direction waits for receipts.
+/// Chooses ranks after and before this one alternately, so that most pairs exchange messages in
+/// both directions. A connection used in one direction waits for acknowledgements.
 Samples Calibrator::all_at_once(Level level, int messages, std::int64_t bytes, Effort effort) {
   const int size = communicator_->size();
   const auto targets_of = [&](int rank) {

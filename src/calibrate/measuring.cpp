@@ -1,5 +1,5 @@
 // Clocks, waits and short messages.
-#include "choose/measuring.hpp"
+#include "calibrate/measuring.hpp"
 
 #include <time.h>
 
@@ -22,7 +22,7 @@ Keeping::Keeping(On cpu) {
   for (int each = 0; each < CPU_SETSIZE; ++each) {
     if (CPU_ISSET(each, &before_) && (kept < 0 || cpu == On::last)) kept = each;
   }
-  if (kept < 0) return;  // on a machine with more CPUs than a set of this size has
+  if (kept < 0) return;  // there are more CPUs than fit into the set
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(kept, &one);
@@ -41,7 +41,7 @@ void finish(std::span<mpi::PendingOperation> operations) {
 }
 
 void finish_asleep(std::span<mpi::PendingOperation> operations) {
-  constexpr double nap = 2e-4;  // of which waking up takes a hundredth
+  constexpr double nap = 2e-4;  // waking up takes a hundredth of it
   while (!mpi::test_all(operations)) sleep(nap);
 }
 

@@ -1,5 +1,5 @@
-// What the measurements of calibration have in common: clocks, short messages of any kind, and how the ranks that
-// take part agree on how often.
+// Common parts of the measurements of calibration: clocks, short messages, and agreement on the
+// number of iterations.
 #pragma once
 
 #include <sched.h>
@@ -27,11 +27,11 @@ enum Tag : int {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Of this thread: what others do on its core, and waiting for them, is not in it.
+/// Returns the processor time of this thread; other threads on its core, and waiting, do not count.
 [[nodiscard]] double processor_time();
 
-/// Keeps this thread on one of the CPUs that it may use, while this lives: the first of them, or the last. Two ranks of one host that
-/// do otherwise share none, if they may use two.
+/// Keeps this thread on the first or the last of its allowed CPUs during its lifetime. Two ranks of
+/// a host that choose differently share no CPU if they are allowed two.
 class Keeping {
  public:
   enum class On : std::uint8_t { first, last };
@@ -41,20 +41,20 @@ class Keeping {
   ~Keeping();
 
  private:
-  cpu_set_t before_{};  ///< empty where nothing was changed
+  cpu_set_t before_{};  ///< empty if nothing was changed
 };
 
 /// Lets time pass without using the processor.
 void sleep(double seconds);
 
-/// Polls, and comes to yield, until all are complete.
+/// Polls, and yields after a while, until all are complete.
 void finish(std::span<mpi::PendingOperation> operations);
 inline void finish(mpi::PendingOperation& operation) { finish(std::span(&operation, 1)); }
 
-/// The same, but sleeps between its looks: what it takes of the processor is what the operations do.
+/// As finish(), but sleeps between polls, so that only the operations themselves use the processor.
 void finish_asleep(std::span<mpi::PendingOperation> operations);
 
-/// The messages of this rank, to and from another one.
+/// Messages between this rank and another one.
 class Line {
  public:
   Line(const mpi::Communicator& communicator, int peer)
@@ -66,7 +66,7 @@ class Line {
   [[nodiscard]] mpi::PendingOperation receive(std::span<std::byte> bytes, int tag) const {
     return mpi::ireceive(handle_, bytes, peer_, tag);
   }
-  /// A number, waiting until it has left, or come.
+  /// Sends or receives a number; waits for completion.
   void tell(std::int64_t number) const;
   [[nodiscard]] std::int64_t hear() const;
 
@@ -75,11 +75,11 @@ class Line {
   int peer_;
 };
 
-/// Of the turns of a sample, the one in the middle: where other processes take the core now and then, most turns still
-/// are what they would be without. The times are reordered.
+/// Returns the median time of a sample's iterations. If other processes sometimes take the core,
+/// most iterations are unaffected. Reorders the times.
 [[nodiscard]] double median(std::span<double> times);
 
-/// How many turns of a loop fill a sample, given what one takes.
+/// Returns the number of iterations of a loop that fill a sample, if one takes `of_one` seconds.
 [[nodiscard]] std::int64_t turns_for(double seconds, double of_one);
 
 }  // namespace vicinal::measuring

@@ -1,38 +1,35 @@
-// The ranks of a component find things out together, one after the other, and wait for it: what each of them then
-// computes from what it has heard is the same everywhere, as far as it is made of nothing else.
+// Agreements among the ranks of a component, one after the other. Every rank waits for the result,
+// and all get the same one. So values that the ranks compute from results alone are equal on all of
+// them.
 #pragma once
 
 #include "choose/joining.hpp"
 #include "mpi/drive.hpp"
-#include "planners/planner.hpp"
+#include "negotiate/planner.hpp"
 
 namespace vicinal {
 
-class Council {
+class RankAgreement {
  public:
-  /// `key`: of a conversation that nobody else holds. The neighborhood must outlive it; its rank has edges.
-  Council(mpi::Communicator& communicator, mpi::ConversationKey key,
-          const Neighborhood& neighborhood)
+  /// `key`: of a conversation that nobody else uses. The neighborhood must outlive this object; its
+  /// rank has edges.
+  RankAgreement(mpi::Communicator& communicator, mpi::ConversationKey key,
+                const Neighborhood& neighborhood)
       : communicator_(communicator), key_(key), neighborhood_(neighborhood) {}
-  Council(const Council&) = delete;
-  Council& operator=(const Council&) = delete;
+  RankAgreement(const RankAgreement&) = delete;
+  RankAgreement& operator=(const RankAgreement&) = delete;
 
-  // All of these are collective over the component, and wait for it. They throw on all ranks where one is at fault,
-  // or leaves.
+  // All of these are collective over the component, and wait for it. They throw on all ranks if one
+  // has failed, or leaves.
 
-  /// That all mean to plan the same: what Planning compares, in the same words, so that ranks that begin to plan at
-  /// once find out as well.
+  /// Checks that all ranks plan the same. Uses the control messages of Planning, so that ranks that
+  /// start to plan at once detect the difference, too.
   void compare(const Planner& planner, const PlanRequest& request);
-  void consult(AnyConsultation& about);
-  /// Number by number, what all ranks have together.
-  Numbers sums(Numbers mine);
-  /// Number by number, the most that any rank has.
+  void tree_allreduce(AnyTreeAllreduce& about);
+  /// Returns the maximum over all ranks, number by number.
   Numbers largest(Numbers mine);
-  /// No rank comes out of it before all have come in.
-  void meet() { sums({}); }
 
-  [[nodiscard]] int rank() const { return neighborhood_.rank; }
-  /// The lowest rank, which speaks for all.
+  /// Returns whether this is the lowest rank, which acts for all.
   [[nodiscard]] bool speaks() const { return neighborhood_.tree.parent < 0; }
 
  private:

@@ -1,4 +1,4 @@
-// The course of a choice.
+// The steps of a choice.
 #include "choose/choose.hpp"
 
 #include <exception>
@@ -6,13 +6,14 @@
 #include <thread>
 #include <utility>
 
+#include "choose/agreement.hpp"
 #include "choose/contenders.hpp"
 #include "choose/outcome.hpp"
+#include "choose/rehearsal.hpp"
 #include "choose/summary.hpp"
-#include "choose/trial.hpp"
 #include "choose/wisdom.hpp"
-#include "execute/progress_thread.hpp"
 #include "mpi/library.hpp"
+#include "progress/progress_thread.hpp"
 
 namespace vicinal {
 
@@ -20,7 +21,7 @@ namespace {
 
 using Names = std::vector<std::string_view>;
 
-/// "Intel(R) Xeon(R) ...", or "" where the system does not say.
+/// Returns "Intel(R) Xeon(R) ...", or "" if the system does not tell.
 std::string processor() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -31,7 +32,7 @@ std::string processor() {
   return {};
 }
 
-/// What of the machine and the library plays a part in times.
+/// Returns the properties of machine and library that affect times.
 std::string surroundings(const mpi::Communicator& communicator) {
   return std::string("vicinal ") + VICINAL_VERSION_STRING + ", " + mpi::library_version() + ", " +
          std::to_string(std::thread::hardware_concurrency()) + " cores " + processor() +
@@ -39,11 +40,11 @@ std::string surroundings(const mpi::Communicator& communicator) {
          (communicator.arena_fault().empty() ? "; " : ", not all memory shared; ");
 }
 
-/// What the lowest rank finds in the file, for all.
+/// Contents of the file, as the lowest rank finds them for all ranks.
 struct Recalled {
   static constexpr std::string_view name = "wisdom";
-  Numbers
-      times;  ///< by contender, `untimed` where it was none; nothing where the file knows no such pattern
+  /// By contender, `untimed` if it was none. Empty if the file has no such pattern.
+  Numbers times;
 };
 void fields(auto&& take, Is<Recalled> auto& it) { take(it.times); }
 
@@ -53,7 +54,7 @@ struct Summed {
 };
 void fields(auto&& take, Is<Summed> auto& it) { take(it.all); }
 
-class Recalling final : public Consultation<Summed, Recalled> {
+class Recalling final : public TreeAllreduce<Summed, Recalled> {
  public:
   Recalling(PatternSummary mine, const PlanningTask& task, const Names& names)
       : summed_{std::move(mine)}, task_(task), names_(names) {}
@@ -73,7 +74,7 @@ class Recalling final : public Consultation<Summed, Recalled> {
   Recalled instruct(const RankTree::Child&) override { return recalled_; }
 
   [[nodiscard]] const Numbers& times() const { return recalled_.times; }
-  /// Of the pattern, on the lowest rank.
+  /// Key of the pattern, on the lowest rank.
   [[nodiscard]] const std::string& key() const { return key_; }
 
  private:
@@ -84,7 +85,7 @@ class Recalling final : public Consultation<Summed, Recalled> {
   std::string key_;
 };
 
-/// A plan that this rank has, or why it has none.
+/// A plan of this rank, or the reason why it has none.
 struct Planned {
   std::shared_ptr<AgreedPlan> plan;
   std::exception_ptr fault;
@@ -95,7 +96,7 @@ class Choosing {
   explicit Choosing(const PlanningTask& task)
       : task_(task),
         names_(contenders(task.options)),
-        council_(*task_.communicator, task_.key, task_.neighborhood) {}
+        agreement_(*task_.communicator, task_.key, task_.neighborhood) {}
 
   Chosen choose() {
     compare();
@@ -103,22 +104,27 @@ class Choosing {
     if (!task_.options.wisdom.empty()) {
       const std::int64_t bytes = task_.options.element_bytes;
       Recalling recalling(summary(task_.neighborhood, task_.pattern, bytes), task_, names_);
-      council_.consult(recalling);
+      agreement_.tree_allreduce(recalling);
       if (!recalling.times().empty()) return {plan_known(recalling.times())};
       key = recalling.key();
     }
-    if (task_.options.choice == Choice::measure) return {plan_fastest(key)};
     const auto first = plan(0);
-    if (task_.options.choice == Choice::estimate) return {first};
-    return {first, std::make_shared<Contest>(task_, first, council_.speaks() ? key : "")};
+    const Choice choice = task_.options.choice;
+    if (choice == Choice::estimate || task_.neighborhood.machine->regions() == 1) return {first};
+    PlanningTask contested = task_;
+    if (choice == Choice::measure) contested.options.plan_after = 0;
+    const auto contest =
+        std::make_shared<Contest>(std::move(contested), first, agreement_.speaks() ? key : "");
+    if (choice == Choice::measure) rehearse({first, contest}, task_.options.element_bytes);
+    return {first, contest};
   }
 
  private:
   void compare() {
     AgreedSite site(task_.communicator, task_.channels);
     Conversation unused;
-    council_.compare(*task_.planner,
-                     {unused, site, task_.neighborhood, task_.pattern, task_.options, task_.fault});
+    agreement_.compare(*task_.planner, {unused, site, task_.neighborhood, task_.pattern,
+                                        task_.options, task_.fault});
   }
 
   [[nodiscard]] std::shared_ptr<Planning> begin(std::size_t contender) const {
@@ -128,7 +134,7 @@ class Choosing {
     return Planning::begin(std::move(task));
   }
 
-  /// By one alone; throws where that cannot be had.
+  /// Plans with one contender only; throws if that fails.
   [[nodiscard]] std::shared_ptr<AgreedPlan> plan(std::size_t contender) const {
     const auto planning = begin(contender);
     planning->wait();
@@ -149,60 +155,13 @@ class Choosing {
     log_outcome(task_.key, "is known from the file of wisdom", names_, times, best);
     if (best == 0) return plan(0);
     Planned known = outcome(*begin(best));
-    const Numbers lacking = council_.largest({known.plan == nullptr ? 1 : 0});
+    const Numbers lacking = agreement_.largest({known.plan == nullptr ? 1 : 0});
     return lacking.front() == 0 ? std::move(known.plan) : plan(0);
-  }
-
-  std::shared_ptr<AgreedPlan> plan_fastest(const std::string& key) {
-    std::vector<Planned> planned = plan_all();
-    const std::vector<std::size_t> taken = worth_having(planned);
-    if (taken.empty()) report_failure(planned);
-    std::vector<std::shared_ptr<AgreedPlan>> plans;
-    Names names;
-    for (const std::size_t place : taken) {
-      plans.push_back(std::move(planned[place].plan));
-      names.push_back(names_[place]);
-    }
-    planned.clear();
-    if (taken.size() == 1) return std::move(plans.front());
-    const Numbers times = time_plans(council_, plans, task_.options.element_bytes);
-    const std::size_t best = winner(names, times, task_.options.bias);
-    log_outcome(task_.key, "was measured", names, times, best);
-    if (council_.speaks() && !key.empty()) {
-      remember_outcome(task_.options.wisdom, key, names, times);
-    }
-    return std::move(plans[best]);
-  }
-
-  std::vector<Planned> plan_all() const {
-    std::vector<std::shared_ptr<Planning>> plannings;
-    for (std::size_t i = 0; i < names_.size(); ++i) plannings.push_back(begin(i));
-    std::vector<Planned> planned;
-    for (const auto& planning : plannings) planned.push_back(outcome(*planning));
-    return planned;
-  }
-
-  /// Those that all ranks have, and that differ.
-  std::vector<std::size_t> worth_having(const std::vector<Planned>& planned) {
-    std::vector<std::optional<std::uint64_t>> fingerprints;
-    for (const Planned& each : planned) {
-      auto& mine = fingerprints.emplace_back();
-      if (each.plan != nullptr) mine = fingerprint(each.plan->plans());
-    }
-    return worth_timing(council_.sums(figures_of(fingerprints)));
-  }
-
-  /// What `automatic` has failed with here, or that it has elsewhere.
-  [[noreturn]] void report_failure(const std::vector<Planned>& planned) {
-    const Planned& first = planned.front();
-    const Numbers lacking = council_.largest({first.fault ? council_.rank() : -1});
-    if (first.fault) std::rethrow_exception(first.fault);
-    throw mpi::FaultElsewhere(static_cast<int>(lacking.front()), "the exchange");
   }
 
   const PlanningTask& task_;
   const Names names_;
-  Council council_;
+  RankAgreement agreement_;
 };
 
 }  // namespace
@@ -234,7 +193,7 @@ Chosen choose_plan(const PlanningTask& task) {
   try {
     return Choosing(task).choose();
   } catch (const SettledFault&) {
-    throw;  // all know
+    throw;  // all ranks know
   } catch (const mpi::FaultElsewhere& error) {
     leave(error.origin());
     throw;

@@ -1,12 +1,11 @@
-// Which planner is taken where that is left to `automatic`, and where more than its estimate is wanted: what has been
-// measured before (wisdom.hpp), or what is measured now.
+// The choice of a planner for `automatic`, by more than its estimate: by earlier measurements
+// (wisdom.hpp), or by new ones.
 //
-// All of it is one conversation of the ranks of a component, which wait for each other as they do for a plan. They
-// compare what they were asked for, sum their patterns up, and their lowest rank looks what is known of such a pattern;
-// it tells all, so that none chooses differently. Where nothing is known they plan the contenders, try them out on
-// memory of their own (trial.hpp), and keep the one that the slowest rank is done with first. A contender that cannot
-// be planned, or executed, on some rank is none on all. Nothing of the user's is touched before the choice is made.
-// Where the program's own executions are to be timed instead, the contenders are handed to a contest (contest.hpp).
+// The choice is one conversation of the ranks of a component, which wait for each other as for a
+// plan. They compare their requests and sum their patterns up. The lowest rank looks the pattern up
+// and tells all ranks the result, so that all choose alike. If nothing is known, a contest follows
+// (contest.hpp). It uses the program's own executions, or, before the first of these, executions on
+// scratch memory (rehearsal.hpp).
 #pragma once
 
 #include <memory>
@@ -16,15 +15,16 @@
 
 namespace vicinal {
 
-/// Whether there is something to choose, and something to choose by beside the planner's own estimate. In partitions
-/// there is not: how quick those are depends on when they become ready, which the program alone knows.
+/// Returns whether there is a choice, and more than the planner's own estimate to choose by.
+/// Partitions have none: their speed depends on when they become ready, which only the program
+/// knows.
 bool has_choice(const PlanningTask& task);
 
-/// Whether executions are to decide. Within one region all planners send one message per edge.
+/// Returns whether executions decide. Within one region all planners send one message per edge.
 bool is_contested(const PlanningTask& task);
 
-/// Plans what was to be planned by `automatic`. Collective over the component, whose ranks wait for each other; this
-/// rank has edges. Throws as Planning does.
+/// Chooses and plans a task of `automatic`. Collective over the component, whose ranks wait for
+/// each other; this rank has edges. Throws as Planning does.
 Chosen choose_plan(const PlanningTask& task);
 
 }  // namespace vicinal

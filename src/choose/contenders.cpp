@@ -1,4 +1,4 @@
-// The lists of contenders, and what is compared of their plans.
+// Lists of contenders, and comparison of their plans.
 #include "choose/contenders.hpp"
 
 #include <algorithm>
@@ -10,8 +10,8 @@ namespace vicinal {
 
 namespace {
 
-/// One message per edge is not even tried where it is expected to take so many times as long: its connections and executions
-/// would cost more than all others. Where expectations were wrong, they were by a factor of three.
+/// One message per edge is not tried if its forecast is this many times as long. Its connections
+/// and executions would cost more than all others. Wrong forecasts were wrong by a factor of three.
 constexpr double hopeless = 4;
 
 void add(Mixer& mixer, const Plan& plan) {
@@ -30,38 +30,22 @@ void add(Mixer& mixer, const Plan& plan) {
 }  // namespace
 
 std::vector<std::string_view> contenders(const PlanOptions& options) {
-  if (options.complete && options.one_block) {
-    return {"automatic",          "hierarchical",   "multi-lane",
-            "recursive-doubling", "locality-bruck", "ring"};
-  }
-  if (options.one_block) {
-    return {"automatic", "distance-halving", "common-neighbor", "cascade", "aggregate", "direct"};
-  }
-  if (options.complete && !options.partitioned) {
-    return {"automatic", "direct", "tuna-hierarchical", "tuna", "aggregate", "split", "two-step"};
-  }
-  return {"automatic", "direct", "aggregate", "split", "two-step"};
+  if (options.complete && options.one_block) return {"automatic", "hierarchical", "locality-bruck"};
+  if (options.one_block) return {"automatic", "direct", "aggregate", "distance-halving"};
+  if (options.complete) return {"automatic", "direct", "aggregate", "tuna-hierarchical"};
+  return {"automatic", "direct", "aggregate", "split"};
 }
 
 std::vector<std::string_view> contenders_in_use(const PlanOptions& options, const Machine& machine,
                                                 const Forecast& forecast) {
-  std::vector<std::string_view> names{"automatic"};
-  if (options.complete && options.one_block) {
-    names.insert(names.end(), {"hierarchical", "locality-bruck"});
-    return names;
-  }
+  std::vector<std::string_view> names = contenders(options);
   const double by_plan = forecast.by_plan * options.bias.of("automatic");
   const double by_message = forecast.by_message * options.bias.of("direct");
   const bool is_hopeless = by_plan > 0 && by_message > hopeless * by_plan;
-  if (!is_hopeless) names.emplace_back("direct");
-  if (options.one_block) {
-    names.insert(names.end(), {"aggregate", "distance-halving"});
-  } else if (options.complete) {
-    names.insert(names.end(), {"aggregate", "tuna-hierarchical"});
-  } else {
-    if (!shares_cores(machine, options.profile)) names.emplace_back("aggregate");
-    names.emplace_back("split");
-  }
+  if (is_hopeless) std::erase(names, "direct");
+  // If ranks share cores, `automatic` itself is a relay by one leader.
+  const bool is_plain = !options.one_block && !options.complete;
+  if (is_plain && shares_cores(machine, options.profile)) std::erase(names, "aggregate");
   return names;
 }
 

@@ -1,4 +1,4 @@
-// Who is timed where a planner is to be measured: those that are the best somewhere, the likely ones first.
+// The planners that a contest measures: those that are the best somewhere, the likely ones first.
 #pragma once
 
 #include <cstdint>
@@ -10,50 +10,53 @@
 
 #include "choose/joining.hpp"
 #include "mpi/communicator.hpp"
-#include "planners/planner.hpp"
+#include "negotiate/planner.hpp"
 
 namespace vicinal {
 
-/// So many are timed at most; those of the list below that do the same as one before them on all ranks are not.
+/// Largest number of contenders that are timed. One that does the same as an earlier one on all
+/// ranks is not timed.
 inline constexpr std::size_t most_timed = 4;
 
-/// The planners to be looked at for what the options ask for, `automatic` first. The same on all ranks that ask for
-/// the same.
+/// Returns the planners that a contest may try for these options, `automatic` first. The others are
+/// one message per edge, a relay by one leader for each pair of regions, and one by several leaders
+/// or steps. Equal options give equal lists.
 std::vector<std::string_view> contenders(const PlanOptions& options);
 
-/// Those of an exchange that is in use already, `automatic` first, whose plan that has: one message per edge, a relay by
-/// one leader for each pair of regions, which `automatic` is itself where ranks share cores, and by several for those that exchange much.
-/// `forecast`: the most of all ranks, in any unit; what is expected to take several times as long as the plan in use is left out.
+/// As contenders(), for an exchange that already uses the plan of `automatic`. `forecast`: the
+/// largest of all ranks, in any unit. Leaves out plans that are expected to take several times as
+/// long, or to do what that plan does.
 std::vector<std::string_view> contenders_in_use(const PlanOptions& options, const Machine& machine,
                                                 const Forecast& forecast);
 
-/// The name of the contender whose executions the MPI library carries out, by a call of its own.
+/// Name of the contender whose executions are calls of the MPI library's own collective.
 inline constexpr std::string_view mpis_own = "MPI's own";
 
-/// There are never more.
+/// Upper bound of the number of contenders.
 inline constexpr std::size_t most_contenders = 16;
 
-/// For the negotiation of a contender, by its place, or what else the ranks have to say of the exchange that was to be planned in
-/// this conversation.
+/// Returns the key for the negotiation of the contender at `place`. Other values of `place` serve
+/// other conversations about the exchange.
 mpi::ConversationKey contender_key(mpi::ConversationKey of_exchange, std::size_t place);
 
-/// A number for what plans do, whatever their tags and slots are called: where it is the same on all ranks, so are the
-/// messages.
+/// Returns a number for what plans do, apart from the names of tags and slots. If it is equal on
+/// all ranks for two plans, their messages are equal.
 std::uint64_t fingerprint(const Plan& plan);
 std::uint64_t fingerprint(const Plans& plans);
 
-/// Of planned contenders those to be timed, by place in the list. `planned`: by contender, how many ranks have its
-/// plan; `sums`: their plans' fingerprints, added up over all ranks.
+/// Returns the indices of the planned contenders to time. `planned`: for each contender, the number
+/// of ranks that have its plan. `sums`: the sums of its plans' fingerprints over all ranks.
 std::vector<std::size_t> worth_timing(std::span<const std::int64_t> planned,
                                       std::span<const std::int64_t> sums, std::int64_t ranks);
 
-/// A rank's figures of its plans, to be added up over all ranks. By contender: a fingerprint; nothing where there is no plan.
+/// Returns this rank's figures of its plans, to be summed over all ranks. `fingerprints`: by
+/// contender; nothing if it has no plan.
 Numbers figures_of(std::span<const std::optional<std::uint64_t>> fingerprints);
-/// As above, of what these add up to.
+/// As above, from the sums of figures_of().
 std::vector<std::size_t> worth_timing(const Numbers& figures);
 
-/// The place of the least cost, times multiplied by the bias of their planners; the first where several are. Times
-/// that are `untimed` do not count; 0 where all are.
+/// Returns the index of the least time multiplied by its planner's bias; the first if several are
+/// equal. Ignores times that are `untimed`; returns 0 if all are.
 inline constexpr std::int64_t untimed = std::numeric_limits<std::int64_t>::max();
 std::size_t winner(std::span<const std::string_view> names, std::span<const std::int64_t> times,
                    const Bias& bias);

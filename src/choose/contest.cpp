@@ -1,31 +1,40 @@
-// The course of a contest: planning, heats, verdicts.
+// The stages of a contest: planning, heats, decisions.
 #include "choose/contest.hpp"
 
 #include <algorithm>
 #include <ostream>
 #include <utility>
 
+#include "choose/decisions.hpp"
 #include "choose/executions.hpp"
 #include "choose/outcome.hpp"
-#include "choose/trial.hpp"
-#include "choose/verdicts.hpp"
 #include "mpi/environment.hpp"
 
 namespace vicinal {
 
 namespace {
 
-/// A plan is out if it takes more than so many times as long as the quickest.
+/// A plan is out if it takes more than this many times as long as the fastest.
 constexpr double far_behind = 2;
 constexpr double far_behind_at_a_glance = 3;
-/// A plan that is ahead by less than this part changes nothing.
+/// A lead below this fraction changes nothing.
 constexpr double noise = 0.02;
 
-constexpr const char* how_measured = "was measured in use";
+const char* how_found(Choice choice) {
+  return choice == Choice::measure ? "was measured" : "was measured in use";
+}
 
 std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
 
 }  // namespace
+
+std::int64_t median_of(Numbers times) {
+  std::erase(times, untimed);
+  if (times.empty()) return untimed;
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::ranges::nth_element(times, middle);
+  return *middle;
+}
 
 Contest::Contest(PlanningTask task, std::shared_ptr<AgreedPlan> first, std::string wisdom_key,
                  Against against)
@@ -36,6 +45,7 @@ Contest::Contest(PlanningTask task, std::shared_ptr<AgreedPlan> first, std::stri
       opening_{task.options.plan_after, task.channels},
       wisdom_key_(std::move(wisdom_key)),
       against_(against),
+      choice_(task.options.choice),
       task_(std::move(task)),
       names_{task_->planner->name},
       plans_{std::move(first)},
@@ -57,20 +67,20 @@ void Contest::start(std::int64_t number) {
 
 std::optional<std::size_t> Contest::plan_for(std::int64_t number) const {
   if (number >= settled_.load(std::memory_order_relaxed)) {
-    return static_cast<std::size_t>(verdict_.load(std::memory_order_relaxed));
+    return static_cast<std::size_t>(decision_.load(std::memory_order_relaxed));
   }
   if (number < opening_.opens()) return 0;
   for (const Heat& heat : heats_) {
-    if (number < heat.verdict()) return heat.plan(number);
+    if (number < heat.decision()) return heat.plan(number);
   }
-  if (verdict_.load(std::memory_order_relaxed) == lost) std::rethrow_exception(fault_);
+  if (decision_.load(std::memory_order_relaxed) == lost) std::rethrow_exception(fault_);
   return std::nullopt;
 }
 
 std::size_t Contest::await_plan(std::int64_t number) {
   std::optional<std::size_t> plan;
   const auto is_known = [&] {
-    const Claim claim(*this);
+    const ActivityLock lock(*this);
     start(number);
     advance();
     plan = plan_for(number);
@@ -80,23 +90,18 @@ std::size_t Contest::await_plan(std::int64_t number) {
   return *plan;
 }
 
-/// All ranks tell their forecasts, of which the largest count, and the verdict that they remember. The largest and the least
-/// number of a verdict are the same where all remember the same.
+/// Finds the largest forecasts, and whether all ranks remember one decision (maximum = minimum).
 void Contest::begin_foreseeing() {
   const Forecast& mine = plans_.front()->plans().forecast;
-  mpi::with_memory(
-      [&] {
-        verdict_key_ = verdict_key(*task_);
-        const std::int64_t known = recall_verdict(verdict_key_);
-        consult_about({nanoseconds(mine.by_plan), nanoseconds(mine.by_message), known, -known},
-                      Joining::larger);
-      },
-      mpi::Meanwhile::nothing);
+  decision_key_ = decision_key(*task_);
+  const std::int64_t known = choice_ == Choice::measure ? 0 : recall_decision(decision_key_);
+  begin_allreduce({nanoseconds(mine.by_plan), nanoseconds(mine.by_message), known, -known},
+                  Joining::larger);
   stage_ = Stage::foreseeing;
   activate(shared_from_this());
 }
 
-/// The task's planner is the first of the contenders, and has its plan.
+/// The task's planner is the first contender, and already has its plan.
 void Contest::begin_planning(const Numbers& forecast) {
   const Forecast all{static_cast<double>(forecast[0]), static_cast<double>(forecast[1])};
   auto contenders = contenders_in_use(task_->options, *task_->neighborhood.machine, all);
@@ -108,12 +113,11 @@ void Contest::begin_planning(const Numbers& forecast) {
   }
   for (std::size_t i = 1; i < contenders.size(); ++i) {
     names_.push_back(contenders[i]);
-    mpi::with_memory([&] { plannings_.push_back(begin_planning_of(i)); }, mpi::Meanwhile::nothing);
+    plannings_.push_back(begin_planning_of(i));
   }
   stage_ = Stage::planning;
 }
 
-/// Null for MPI's own.
 std::shared_ptr<Planning> Contest::begin_planning_of(std::size_t place) const {
   if (is_mpis_own(place)) return nullptr;
   PlanningTask task = *task_;
@@ -135,11 +139,10 @@ bool Contest::advance() noexcept {
   return stage_ == Stage::waiting || stage_ == Stage::racing || stage_ == Stage::over;
 }
 
-/// Whether a stage has come to its end, and another one has begun.
 bool Contest::advance_stage() {
   switch (stage_) {
     case Stage::foreseeing:
-      if (!has_consulted()) return false;
+      if (!has_allreduced()) return false;
       begin_planning(joining_->take());
       return true;
     case Stage::planning:
@@ -148,18 +151,17 @@ bool Contest::advance_stage() {
       begin_comparing();
       return true;
     case Stage::comparing:
-      if (!has_consulted()) return false;
+      if (!has_allreduced()) return false;
       open(joining_->take());
       return true;
     case Stage::judging:
-      if (!has_consulted()) return false;
+      if (!has_allreduced()) return false;
       judge(joining_->take());
       return true;
     default: return false;
   }
 }
 
-/// Which plans all ranks have, and which of them differ.
 void Contest::begin_comparing() {
   for (const auto& planning : plannings_) {
     try {
@@ -176,7 +178,7 @@ void Contest::begin_comparing() {
   }
   plannings_.clear();
   stage_ = Stage::comparing;
-  consult_about(figures_of(fingerprints), Joining::sum);
+  begin_allreduce(figures_of(fingerprints), Joining::sum);
 }
 
 void Contest::open(const Numbers& figures) {
@@ -187,7 +189,7 @@ void Contest::open(const Numbers& figures) {
   best_.assign(plans_.size(), untimed);
   left_out_ = best_;
   if (taken.size() < 2) {
-    if (plans_.size() > 1) remember_verdict(verdict_key_, names_.front());
+    if (plans_.size() > 1) remember_decision(decision_key_, names_.front());
     return settle(0, opening_.opens());
   }
   if (is_known_) return settle(taken.back(), opening_.opens());
@@ -212,7 +214,7 @@ void Contest::note(std::int64_t number, std::int64_t nanoseconds) {
 
 void Contest::end_heat() {
   stage_ = Stage::judging;
-  consult_about(means_of_turns(heats_.back(), times_), Joining::larger);
+  begin_allreduce(means_of_turns(heats_.back(), times_), Joining::larger);
   activate(shared_from_this());
 }
 
@@ -227,16 +229,16 @@ Numbers means_of_turns(const Heat& heat, const Numbers& times) {
   return means;
 }
 
-void Contest::consult_about(Numbers mine, Joining::Join join) {
+void Contest::begin_allreduce(Numbers mine, Joining::Join join) {
   joining_.emplace(std::move(mine), join);
-  consulting_.emplace(consult(conversation_, tree_, faults_, *joining_));
+  allreduce_.emplace(tree_allreduce(conversation_, tree_, faults_, *joining_));
 }
 
-bool Contest::has_consulted() {
-  if (!driver_.advance(*consulting_)) return false;
-  consulting_->result();
+bool Contest::has_allreduced() {
+  if (!driver_.advance(*allreduce_)) return false;
+  allreduce_->result();
   faults_.settle();
-  consulting_.reset();
+  allreduce_.reset();
   return true;
 }
 
@@ -250,7 +252,7 @@ void Contest::judge(const Numbers& means) {
   std::vector<std::pair<double, std::size_t>> ranking;
   for (std::size_t place = 0; place < plans.size(); ++place) {
     Numbers& each = of_plan[plans[place]];
-    // A plan that was lost on the way is none to stay with, however quick it was.
+    // A plan that still fails in its last time slice is out, however fast it was.
     const std::int64_t median = each.back() != untimed ? median_of(std::move(each)) : untimed;
     best_[plans[place]] = median;
     const double bias = task_->options.bias.of(names_[plans[place]]);
@@ -268,7 +270,7 @@ void Contest::judge(const Numbers& means) {
     if (time <= too_long) close.push_back(plan);
   }
   if (!glance) close.resize(std::min(close.size(), most_in_last_heat));
-  const std::int64_t from = heat.verdict();
+  const std::int64_t from = heat.decision();
   if (close.size() == 1 || heat.rounds == rounds_of_last_heat) return settle(close.front(), from);
   for (const std::size_t plan : plans) {
     const bool goes_on = std::ranges::find(close, plan) != close.end();
@@ -281,12 +283,12 @@ void Contest::settle(std::size_t best, std::int64_t from) {
   stage_ = Stage::over;
   const auto is_timed = [](std::int64_t time) { return time != untimed; };
   if (std::ranges::any_of(best_, is_timed)) {
-    // The root says it for all ranks.
-    if (tree_.parent < 0) log_outcome(task_->key, how_measured, names_, best_, best, left_out_);
-    // Where the requests were freed in the middle of a heat, a plan has no time.
+    if (tree_.parent < 0)
+      log_outcome(task_->key, how_found(choice_), names_, best_, best, left_out_);
+    // If the requests were freed during a heat, a plan has no time.
     const auto time_of = [this](std::size_t plan) { return best_[plan]; };
     if (std::ranges::all_of(heats_.back().plans, is_timed, time_of))
-      remember_verdict(verdict_key_, names_[best]);
+      remember_decision(decision_key_, names_[best]);
     if (!wisdom_key_.empty()) {
       remember_outcome(task_->options.wisdom, wisdom_key_, names_, best_);
     }
@@ -295,29 +297,29 @@ void Contest::settle(std::size_t best, std::int64_t from) {
     log_outcome(task_->key, "was measured before", names_, best_, best);
   task_.reset();
   winner_ = plans_[best];
-  verdict_.store(static_cast<int>(best), std::memory_order_relaxed);
+  decision_.store(static_cast<int>(best), std::memory_order_relaxed);
   settled_.store(from, std::memory_order_release);
   begin_what_was_put_off();
   if (members_.empty()) plans_.clear();
 }
 
-/// The others may have a verdict that this rank does not know, so none of the plans can go on.
+/// Other ranks may have a decision that this rank does not know, so no plan can be used any more.
 void Contest::lose(std::exception_ptr fault, int origin) noexcept {
   stage_ = Stage::over;
   fault_ = std::move(fault);
-  verdict_.store(lost, std::memory_order_release);
+  decision_.store(lost, std::memory_order_release);
   mpi::give_notice(*communicator_, key_, origin, dependents_);
   for (const auto& plan : plans_) {
     if (plan != nullptr) abandon_plan(plan, origin);
   }
-  consulting_.reset();
+  allreduce_.reset();
   plannings_.clear();
   begin_what_was_put_off();
 }
 
 void Contest::begin_what_was_put_off() noexcept {
   for (Executions* const member : members_) {
-    if (verdict_.load(std::memory_order_relaxed) == lost) {
+    if (decision_.load(std::memory_order_relaxed) == lost) {
       member->give_up(fault_);
     } else {
       member->begin_what_was_put_off();
@@ -339,42 +341,48 @@ void Contest::leave(Executions& executions) noexcept {
 }
 
 void Contest::test() {
-  const Claim claim(*this);
+  const ActivityLock lock(*this);
   advance();
 }
 
 std::shared_ptr<AgreedPlan> Contest::winner() {
-  const Claim claim(*this);
+  const ActivityLock lock(*this);
   return winner_;
 }
 
+bool Contest::has_settled_next() {
+  const ActivityLock lock(*this);
+  return is_settled(started_);
+}
+
 std::string Contest::outcome() {
-  const Claim claim(*this);
-  const int taken = verdict_.load(std::memory_order_relaxed);
+  const ActivityLock lock(*this);
+  const int taken = decision_.load(std::memory_order_relaxed);
   const bool is_measured =
       std::ranges::any_of(best_, [](std::int64_t it) { return it != untimed; });
   if (taken < 0 || !is_measured) return {};
-  return outcome_text(how_measured, names_, best_, static_cast<std::size_t>(taken), left_out_);
+  return outcome_text(how_found(choice_), names_, best_, static_cast<std::size_t>(taken),
+                      left_out_);
 }
 
 void Contest::name_awaited(std::ostream& out) {
-  out << "the ranks' verdict on the quickest plan";
-  const ReportClaim claim(*this);
-  if (!claim) return;
+  out << "the ranks' decision on the quickest plan";
+  const ReportLock lock(*this);
+  if (!lock) return;
   if (stage_ == Stage::planning) {
     const auto under_way = [](const auto& it) { return it && !it->over(); };
     const auto next = std::ranges::find_if(plannings_, under_way);
     if (next == plannings_.end()) return;
     out << ", which waits for ";
     (*next)->name_awaited(out);
-  } else if (consulting_) {
+  } else if (allreduce_) {
     out << ", which waits for ";
     driver_.describe(out);
   }
 }
 
 void Contest::describe(std::ostream& out) const {
-  if (!consulting_) return;
+  if (!allreduce_) return;
   out << "vicinal: rank " << tree_.rank << " waits for ";
   driver_.describe(out);
   out << "\n";
@@ -384,9 +392,7 @@ Chosen chosen_of(std::shared_ptr<AgreedPlan> plan, const std::optional<PlanningT
                  Against against) {
   Chosen chosen{std::move(plan)};
   if (contested) {
-    mpi::with_memory(
-        [&] { chosen.contest = std::make_shared<Contest>(*contested, chosen.plan, "", against); },
-        mpi::Meanwhile::nothing);
+    chosen.contest = std::make_shared<Contest>(*contested, chosen.plan, "", against);
   }
   return chosen;
 }

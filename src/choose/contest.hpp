@@ -1,32 +1,40 @@
-// Plans that are measured in use: executions of a request go by several plans in turn, and the later ones by the quickest of
-// them. Nothing is exchanged for it but the user's own data and control messages in the background.
+// Plans that are measured in use. Executions of a request use several plans in turn, and later ones
+// the fastest. A contest sends nothing but the user's own data, and control messages in the
+// background.
 //
-// An exchange that is executed a few times pays for nothing: only the start of execution `planning_begins` shows a loop, and
-// has contenders planned in the background. They compete in heats. After each, those that are far behind are out.
+// An exchange that is executed only a few times pays nothing. The start of execution
+// `planning_begins` shows a loop, and begins to plan the contenders in the background. They compete
+// in heats; after each heat, plans far behind are out.
 //
-// By which plan an execution goes must be the same on all ranks, or they would wait for each other for ever. Ranks may be at
-// different executions, as far apart as their data let them, and hear of a verdict at different times. So:
+// All ranks must use the same plan for an execution; otherwise they deadlock. Ranks may be at
+// different executions, as far apart as their data let them, and learn of a decision at different
+// times. So:
 //
-//   1  Executions are numbered by their starts, or as their owner numbers them, the same on all ranks, those at fault included.
-//   2  Execution n < `opens` goes by the first plan. Which plans there are beside it by then is found by all ranks together.
-//   3  Within a heat the plan follows from n. A rank that is done with a heat reports its times, once. The verdict is made of
-//      the reports of all ranks, and of nothing else, and is the same on all of them.
-//   4  Between the end of a heat and the next heat, or the end, executions go by the plan that was ahead before. Later ones
-//      follow from the verdict. Where that is not there yet, the start is put off: it takes place as soon as it is, whenever
-//      the process progresses; start() itself never waits.
+//   1  Executions are numbered by their starts, or by their owner, equally on all ranks. Failed
+//      ones count, too.
+//   2  Executions n < `opens` use the first plan. By then, all ranks together find which other
+//      plans there are.
+//   3  Within a heat the plan follows from n. A rank that has finished a heat reports its times,
+//      once. The decision depends only on the reports of all ranks, and is the same on all of them.
+//   4  From the end of a heat until its decision holds, executions use the plan that was ahead
+//      before. Later ones follow from the decision. If it is not known yet, the start is postponed
+//      until it is, whenever the process makes progress; start() itself never waits.
 //
-// So the plan of an execution follows from its number and verdicts, and never from when a rank does something. No start is put
-// off for ever: whoever starts an execution behind a heat has waited for all of the heat (no more are in flight at
-// once than lie between), so it has reported; and whoever has not even begun those will, since an execution is complete where
-// all ranks start it. A rank that frees its request before the end of a heat reports what it has, and one that is lost to a
-// fault tells the others, who give the exchange up as they would give up a plan.
+// So the plan of an execution follows from its number and decisions, and never from when a rank
+// does something. No start is postponed forever. No more executions are in flight at once than lie
+// between a heat and its decision. So a rank that starts an execution after the decision has
+// completed the heat, and has reported. A rank that is behind will start the heat's executions,
+// too, since an execution completes only if all ranks start it. A rank that frees its request
+// during a heat reports the times it has. A rank that fails tells the other ranks, and all give the
+// exchange up.
 //
-// A time is what an execution has held its caller up for: in start, test and wait. Of each turn the slowest rank's mean
-// counts, of each plan the median of its turns. The slowest rank of each single execution would say little: where ranks share cores another one
-// is late in each, and makes up for it in the next.
+// The time of an execution is the time that its caller spends in start, test and wait. A time slice
+// counts by its slowest rank's mean, a plan by the median of its slices. The slowest rank of a
+// single execution would say little: on shared cores, another rank is late each time, and catches
+// up in the next.
 //
-// Of blocking calls MPI's own may compete with the plans. Their owner asks await_plan() first, which waits for a verdict, and has
-// MPI carry out those that go by none.
+// MPI's own collective may compete with the plans of blocking calls. Their owner first calls
+// await_plan(), which waits for a decision, and calls MPI for executions that use no plan.
 #pragma once
 
 #include <algorithm>
@@ -48,28 +56,28 @@ namespace vicinal {
 
 class Executions;
 
-/// With what an exchange's plan competes.
+/// Competitors of an exchange's plan.
 enum class Against : std::uint8_t {
   plans,
-  mpi_too,  ///< the MPI library's own collective, which the owner calls
+  mpi_too,  ///< also the MPI library's own collective, called by the owner
 };
 
-/// A glance costs little, and tells of plans that take several times as long.
+/// A glance costs little, and detects plans that take several times as long.
 constexpr std::int64_t rounds_of_glance = 1;
 constexpr std::int64_t rounds_of_middle_heat = 2;
 constexpr std::int64_t rounds_of_last_heat = 4;
 constexpr std::size_t most_in_last_heat = 2;
 
-/// Which executions of a heat go by which of its plans.
+/// Assigns the executions of a heat to its plans.
 struct Heat {
-  std::vector<std::size_t> plans;  ///< those that compete, the one that is ahead first
+  std::vector<std::size_t> plans;  ///< the competing plans, the one that is ahead first
   std::int64_t begin = 0;          ///< number of its first execution
-  int in_flight = 1;               ///< at once, at most
+  int in_flight = 1;               ///< most executions at once
   std::int64_t rounds = 1;
 
-  /// Each plan has its turn once a round, and so many executions in a turn. The first of them do not count: buffers are
-  /// bound in them, and the plan before is still under way. Nor does the last: where ranks share cores, a rank that is
-  /// late in it is held up by those that execute the next plan.
+  /// Number of executions in a time slice; each plan has one slice per round. The first executions
+  /// do not count: they bind buffers, and the plan before is still in progress. The last does not
+  /// count either: on shared cores, ranks that execute the next plan slow down a rank that is late.
   [[nodiscard]] std::int64_t turn() const { return in_flight + counted() + 1; }
   [[nodiscard]] std::int64_t counted() const {
     if (rounds == rounds_of_glance) return 1;
@@ -78,9 +86,10 @@ struct Heat {
   [[nodiscard]] std::int64_t end() const {
     return begin + rounds * turn() * static_cast<std::int64_t>(plans.size());
   }
-  /// From here on the verdict holds. In between it is expected to arrive.
-  [[nodiscard]] std::int64_t verdict() const { return end() + 2 * mpi::channels_per_plan; }
-  /// Before the verdict holds.
+  /// First execution for which the decision holds; it is expected to arrive between end() and this
+  /// one.
+  [[nodiscard]] std::int64_t decision() const { return end() + 2 * mpi::channels_per_plan; }
+  /// Returns the plan of an execution before decision().
   [[nodiscard]] std::size_t plan(std::int64_t number) const {
     if (number >= end()) return plans.front();
     return plan_of_turn(turn_of(number));
@@ -100,23 +109,28 @@ struct Heat {
   }
 };
 
-/// Of each turn the mean of what its executions have taken a rank, by number of the heat; `untimed` where one that counts has no time.
+/// Returns the mean time of this rank's counted executions, for each time slice; `untimed` if one
+/// of them has no time. `times`: by execution of the heat.
 Numbers means_of_turns(const Heat& heat, const Numbers& times);
 
-/// When a contest begins.
+/// Returns `untimed` if there is no time.
+std::int64_t median_of(Numbers times);
+
+/// The beginning of a contest.
 struct Opening {
   std::int64_t planning_begins = 8;  ///< with the start of this execution
-  int in_flight = 1;                 ///< executions at once, at most
-  /// Contenders are planned in between. The first execution that may go by one of them.
+  int in_flight = 1;                 ///< most executions at once
+  /// First execution that may use a contender. The contenders are planned before.
   [[nodiscard]] std::int64_t opens() const { return planning_begins + 2 * mpi::channels_per_plan; }
 };
 
-/// Of an exchange, forward: what comes back is added up in an order that is the same in each execution, which it would
-/// not be if these went by several plans. What is not said to be for any thread is called with the claim held.
+/// A contest of an exchange, forward only. Sums in reverse must have the same order in each
+/// execution, which several plans would not give. Functions not marked thread-safe require the
+/// lock.
 class Contest final : public Activity, public std::enable_shared_from_this<Contest> {
  public:
-  /// `first`: the plan of the first executions, by the planner of the task. `wisdom_key`: with which times are remembered; "" where
-  /// they are not, by this rank.
+  /// `first`: the plan of the first executions, by the task's planner. `wisdom_key`: for
+  /// remembering the times; "" if this rank does not remember them.
   Contest(PlanningTask task, std::shared_ptr<AgreedPlan> first, std::string wisdom_key,
           Against against = Against::plans);
   Contest(const Contest&) = delete;
@@ -126,34 +140,40 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
   bool advance() noexcept override;
   void describe(std::ostream& out) const override;
 
-  /// The number of an execution that is started.
+  /// Starts an execution and returns its number.
   std::int64_t next();
-  /// The execution that its owner gives this number is started.
+  /// Starts the execution to which its owner gives this number.
   void start(std::int64_t number);
-  /// By which plan it goes; nothing where that is to be seen. Throws where the verdict is lost to a fault.
+  /// Returns the plan of an execution; nothing if it is undecided. Throws if a fault has lost the
+  /// decision.
   [[nodiscard]] std::optional<std::size_t> plan_for(std::int64_t number) const;
-  /// The same, for owners who know the number: the execution is started. Waits for the verdict that it goes by. Without the claim.
+  /// Starts the execution as start(number) does, waits for its decision, and returns its plan. Call
+  /// it without the lock.
   [[nodiscard]] std::size_t await_plan(std::int64_t number);
   [[nodiscard]] bool is_mpis_own(std::size_t plan) const { return names_[plan] == mpis_own; }
-  /// What that execution has taken, in nanoseconds, `untimed` where it has failed.
+  /// Records the nanoseconds that an execution has taken; `untimed` if it has failed.
   void note(std::int64_t number, std::int64_t nanoseconds);
   [[nodiscard]] bool is_measured(std::int64_t number) const {
     return !heats_.empty() && number >= heats_.back().begin && number < heats_.back().end();
   }
-  /// Whether it and all later ones go by one plan, for good.
+  /// Returns whether this execution and all later ones use one plan, for good.
   [[nodiscard]] bool is_settled(std::int64_t number) const {
     return number >= settled_.load(std::memory_order_acquire);
   }
 
   void enter(Executions& executions);
-  /// They have nothing more to start here.
+  /// Removes executions that start nothing more here.
   void leave(Executions& executions) noexcept;
 
-  /// From any thread, without the claim: progresses it.
+  /// Progresses the contest. Thread-safe, as the next three; call them without the lock.
   void test();
-  /// The same: the plan that was the quickest; null before that is known, and where that is MPI's own.
+  /// Returns the fastest plan; null if it is unknown yet, or if it is MPI's own.
   [[nodiscard]] std::shared_ptr<AgreedPlan> winner();
-  /// The same: what was tried, what each took, and what is taken; "" before that is known, and where nothing was timed.
+  /// Returns whether the winner is known, and all executions that next() numbers from now on use
+  /// it.
+  [[nodiscard]] bool has_settled_next();
+  /// Returns the contenders, their times and the winner; "" if it is unknown yet, or if nothing was
+  /// timed.
   [[nodiscard]] std::string outcome();
   void name_awaited(std::ostream& out);
 
@@ -185,8 +205,8 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
   void settle(std::size_t best, std::int64_t from);
   void lose(std::exception_ptr fault, int origin) noexcept;
   void begin_what_was_put_off() noexcept;
-  void consult_about(Numbers mine, Joining::Join join);
-  [[nodiscard]] bool has_consulted();
+  void begin_allreduce(Numbers mine, Joining::Join join);
+  [[nodiscard]] bool has_allreduced();
   bool advance_stage();
 
   const std::shared_ptr<mpi::Communicator> communicator_;
@@ -196,44 +216,47 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
   const Opening opening_;
   const std::string wisdom_key_;
   const Against against_;
-  std::optional<PlanningTask> task_;  ///< until it is over
+  const Choice choice_;
+  std::optional<PlanningTask> task_;  ///< until the contest is over
   Stage stage_ = Stage::waiting;
-  std::uint64_t verdict_key_ = 0;  ///< of verdicts.hpp, from when a loop shows
-  bool is_known_ = false;          ///< which is the quickest, to all ranks, from a contest before
+  std::uint64_t decision_key_ = 0;  ///< for decisions.hpp; set once a loop shows
+  /// All ranks know the fastest plan from an earlier contest.
+  bool is_known_ = false;
   std::vector<std::string_view> names_;               ///< of planners, by plan
   std::vector<std::shared_ptr<AgreedPlan>> plans_;    ///< null for MPI's own
-  std::vector<std::shared_ptr<Planning>> plannings_;  ///< of all but the first; the same
-  std::vector<Heat> heats_;  ///< the one that is on, or was the last, comes last
+  std::vector<std::shared_ptr<Planning>> plannings_;  ///< all but the first; null for MPI's own
+  std::vector<Heat> heats_;                           ///< the current or last one at the end
   std::vector<Executions*> members_;
-  std::int64_t started_ = 0;  ///< those that the contest numbers
+  std::int64_t started_ = 0;  ///< executions numbered by next()
   std::int64_t noted_ = 0;
-  Numbers times_;     ///< of the heat, by number
+  Numbers times_;     ///< of the heat, by execution
   Numbers best_;      ///< medians of the last heat, by plan
-  Numbers left_out_;  ///< medians of those that an earlier heat left out
+  Numbers left_out_;  ///< medians of plans that an earlier heat left out
   Conversation conversation_;
   mpi::Driver driver_;
   FaultRecord faults_;
   std::optional<Joining> joining_;
-  std::optional<Task<Done>> consulting_;
-  std::atomic<int> verdict_ = unknown;
+  std::optional<Task<Done>> allreduce_;
+  std::atomic<int> decision_ = unknown;
   std::shared_ptr<AgreedPlan> winner_;
   std::atomic<std::int64_t> settled_ = std::numeric_limits<std::int64_t>::max();
-  std::exception_ptr fault_;  ///< for which it is lost
+  std::exception_ptr fault_;  ///< why the decision is lost
 };
 
-/// By what a request goes: a plan, or, forward, a contest of several; in reverse the first of them then.
+/// The plan of a request, or a contest of several plans for forward executions. Reverse executions
+/// use the first plan.
 struct Chosen {
   std::shared_ptr<AgreedPlan> plan;
-  std::shared_ptr<Contest> contest = nullptr;  ///< null where it is one plan
-  /// By which plan executions go now, as far as no heat is on.
+  std::shared_ptr<Contest> contest = nullptr;  ///< null if there is only one plan
+  /// Returns the plan that executions use now, except during heats.
   [[nodiscard]] std::shared_ptr<AgreedPlan> in_use() const {
     const auto winner = contest ? contest->winner() : nullptr;
     return winner ? winner : plan;
   }
 };
 
-/// By a plan that all ranks have, and, where that is the first of a task's contenders, by their contest. Waits for memory, since the
-/// other ranks have a contest, too.
+/// Returns the choice for a plan that all ranks have. If `contested` is set, the plan is the first
+/// contender of a contest.
 Chosen chosen_of(std::shared_ptr<AgreedPlan> plan, const std::optional<PlanningTask>& contested,
                  Against against = Against::plans);
 

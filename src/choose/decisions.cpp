@@ -1,5 +1,5 @@
-// Verdicts by the fingerprint of a rank's part.
-#include "choose/verdicts.hpp"
+// Decisions by the fingerprint of a rank's part of the pattern.
+#include "choose/decisions.hpp"
 
 #include <exception>
 #include <map>
@@ -7,13 +7,13 @@
 #include "base/guarded.hpp"
 #include "base/no_destructor.hpp"
 #include "base/scramble.hpp"
-#include "planners/plan_alike.hpp"
+#include "negotiate/plan_alike.hpp"
 
 namespace vicinal {
 
 namespace {
 
-/// A program with more patterns than this has no use for what was long ago.
+/// A program with more patterns than this seldom needs its oldest decisions.
 constexpr std::size_t most_remembered = 4096;
 
 struct Memory {
@@ -28,7 +28,7 @@ Memory& memory() {
 
 }  // namespace
 
-std::uint64_t verdict_key(const PlanningTask& task) {
+std::uint64_t decision_key(const PlanningTask& task) {
   Mixer mixer;
   const Neighborhood& neighborhood = task.neighborhood;
   const Machine& machine = *neighborhood.machine;
@@ -46,7 +46,7 @@ std::uint64_t verdict_key(const PlanningTask& task) {
   return mixer.value();
 }
 
-std::int64_t recall_verdict(std::uint64_t key) {
+std::int64_t recall_decision(std::uint64_t key) {
   const Lock lock(memory().mutex);
   const auto found = memory().planners.find(key);
   return found == memory().planners.end() ? 0 : found->second;
@@ -54,17 +54,17 @@ std::int64_t recall_verdict(std::uint64_t key) {
 
 std::int64_t number_of(std::string_view planner) { return fingerprint(planner); }
 
-void remember_verdict(std::uint64_t key, std::string_view planner) noexcept {
+void remember_decision(std::uint64_t key, std::string_view planner) noexcept {
   try {
     const Lock lock(memory().mutex);
     if (memory().planners.size() >= most_remembered) memory().planners.clear();
     memory().planners[key] = number_of(planner);
   } catch (const std::exception&) {
-    // Without memory, the next contest measures again.
+    // If this fails to allocate, the next contest measures again.
   }
 }
 
-void forget_verdicts() noexcept {
+void forget_decisions() noexcept {
   const Lock lock(memory().mutex);
   memory().planners.clear();
 }

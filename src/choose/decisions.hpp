@@ -1,6 +1,8 @@
-// A process remembers the verdicts of its contests, and the next graph of the same pattern need not measure again. Adaptive meshes
-// return to patterns, solvers set multigrid up again, and programs try out their own ways. Each rank remembers by its own part of
-// the pattern. A contest acts on it only where all ranks remember the same. Wisdom (wisdom.hpp) outlives the program, this does not.
+// Decisions of contests, remembered for the life of the process. The next graph with the same
+// pattern then needs no measurement. Adaptive meshes return to patterns, solvers set multigrid up
+// again, and programs compare their own variants. Each rank remembers by its own part of the
+// pattern. A contest uses a decision only if all ranks remember the same. Wisdom (wisdom.hpp)
+// outlives the program.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +12,17 @@
 
 namespace vicinal {
 
-/// Of a rank's part of an exchange, and of all that plays a part in which plan is the quickest.
-std::uint64_t verdict_key(const PlanningTask& task);
+/// Returns a fingerprint of this rank's part of an exchange, and of all else that affects which
+/// plan is the fastest.
+std::uint64_t decision_key(const PlanningTask& task);
 
-/// A number for the planner that was the quickest, the same on all ranks; 0 where that is not known. From any thread, as the next two.
-std::int64_t recall_verdict(std::uint64_t key);
-/// The number of a planner.
+/// Returns a number for the fastest planner, equal on all ranks; 0 if it is unknown. Thread-safe,
+/// as the next functions.
+std::int64_t recall_decision(std::uint64_t key);
+/// Returns the number of a planner.
 std::int64_t number_of(std::string_view planner);
-void remember_verdict(std::uint64_t key, std::string_view planner) noexcept;
-/// From now on nothing is known.
-void forget_verdicts() noexcept;
+void remember_decision(std::uint64_t key, std::string_view planner) noexcept;
+/// Forgets all decisions.
+void forget_decisions() noexcept;
 
 }  // namespace vicinal

@@ -1,4 +1,4 @@
-// Which plan a start goes by, and how long it holds its caller up.
+// The plan of a start, and the time that its caller spends.
 #include "choose/executions.hpp"
 
 #include <algorithm>
@@ -22,51 +22,54 @@ std::int64_t nanoseconds_since(std::chrono::steady_clock::time_point begun) {
 
 Executions::Executions(const Chosen& chosen, bool reverse, int channel, Progress progress)
     : contest_(reverse ? nullptr : chosen.contest), channel_(channel), progress_(progress) {
-  each_.push_back(std::make_unique<Execution>(chosen.plan, reverse, channel));
-  now_ = each_.front().get();
+  const bool is_settled = contest_ != nullptr && contest_->has_settled_next();
+  const auto plan = is_settled ? contest_->winner() : chosen.plan;
+  each_.push_back(std::make_unique<Execution>(plan, reverse, channel));
+  now_ = &**each_.front();
+  if (is_settled) contest_.reset();
   if (contest_ == nullptr) return;
-  const Claim claim(*contest_);
+  const ActivityLock lock(*contest_);
   contest_->enter(*this);
 }
 
-Execution& Executions::execution_by(std::size_t plan) {
+Channel& Executions::channel_by(std::size_t plan) {
   if (each_.size() <= plan) each_.resize(plan + 1);
   auto& execution = each_[plan];
   if (!execution) execution = std::make_unique<Execution>(contest_->plan(plan), false, channel_);
-  return *execution;
+  return **execution;
 }
 
 Executions::~Executions() {
   if (contest_ == nullptr || mpi::is_forked()) return;
   try {
     if (mpi::is_alive()) {
-      await_verdict();
+      await_decision();
       if (in_flight()) wait();
     }
   } catch (const std::exception&) {
-    // As of a single execution.
+    // An owner that leaves without waiting does not ask for the fault.
   }
-  const Claim claim(*contest_);
+  const ActivityLock lock(*contest_);
   contest_->leave(*this);
 }
 
 void Executions::start(const Binding* binding, std::optional<std::int64_t> number) {
   if (contest_ != nullptr && begin(binding, number)) return;
   if (contest_ != nullptr) {
-    // All further ones go by this plan: the others are let go.
-    std::erase_if(each_, [this](const auto& execution) { return execution.get() != &now(); });
+    // All later executions use this plan, so the others are released.
+    std::erase_if(each_, [this](const auto& it) { return it == nullptr || &**it != &now(); });
     contest_.reset();
   }
   if (binding != nullptr) {
     now().start(*binding, progress_);
   } else {
-    now().start_at_fault();
+    now().start_after_failure();
   }
 }
 
-/// False where the contest is over, and the plan of all further ones is the present one.
+/// Returns false if the contest is over, and all later executions use the present plan.
 bool Executions::begin(const Binding* binding, std::optional<std::int64_t> given) {
-  const Claim claim(*contest_);
+  const ActivityLock lock(*contest_);
   if (given) contest_->start(*given);
   const std::int64_t number = given ? *given : contest_->next();
   const auto plan = contest_->plan_for(number);
@@ -75,20 +78,20 @@ bool Executions::begin(const Binding* binding, std::optional<std::int64_t> given
     if (binding != nullptr) late_.store(Late::put_off, std::memory_order_release);
     return true;
   }
-  Execution& execution = execution_by(*plan);
-  now_.store(&execution, std::memory_order_release);
+  Channel& channel = channel_by(*plan);
+  now_.store(&channel, std::memory_order_release);
   if (contest_->is_settled(number)) {
     contest_->leave(*this);
     return false;
   }
   if (binding == nullptr) {
-    execution.start_at_fault();
+    channel.start_after_failure();
     contest_->note(number, untimed);
     return true;
   }
   const auto begun = std::chrono::steady_clock::now();
   try {
-    execution.start(*binding, progress_);
+    channel.start(*binding, progress_);
   } catch (...) {
     contest_->note(number, untimed);
     throw;
@@ -106,17 +109,17 @@ void Executions::begin_what_was_put_off() noexcept {
     if (!plan) return;
     std::exception_ptr fault;
     try {
-      Execution& execution = execution_by(*plan);
-      now_.store(&execution, std::memory_order_release);
+      Channel& channel = channel_by(*plan);
+      now_.store(&channel, std::memory_order_release);
       if (binding) {
-        execution.start(*binding, progress_);
+        channel.start(*binding, progress_);
       } else {
-        execution.start_at_fault();
+        channel.start_after_failure();
       }
     } catch (...) {
       fault = std::current_exception();
     }
-    // How long it was held up says nothing of the plan.
+    // The time of a postponed start says nothing about the plan.
     contest_->note(number, untimed);
     if (binding) end_late(fault);
     waiting_.pop_front();
@@ -128,7 +131,7 @@ void Executions::give_up(const std::exception_ptr& fault) noexcept {
   end_late(fault);
 }
 
-/// The owner's start is put off no more, if it was: it has taken place, or failed.
+/// Ends the postponement of the owner's start, if any: it has taken place, or failed.
 void Executions::end_late(const std::exception_ptr& fault) noexcept {
   if (late_.load(std::memory_order_relaxed) != Late::put_off) return;
   late_fault_ = fault;
@@ -148,13 +151,13 @@ bool Executions::is_put_off() {
 }
 
 bool Executions::advance(Polls polls) {
-  if (contest_ == nullptr) return now().advance(polls);
+  if (contest_ == nullptr) return now().test(polls);
   if (is_put_off()) return false;
   throw_late_fault();
-  if (number_ < 0) return now().advance(polls);
-  // A caller that waits is held up between the looks, too.
+  if (number_ < 0) return now().test(polls);
+  // The time between polls counts, too, if the caller waits.
   if (waiting_since_) spent_ns_ += nanoseconds_since(*waiting_since_);
-  const bool over = timed([&] { return now().advance(polls); });
+  const bool over = timed([&] { return now().test(polls); });
   waiting_since_.reset();
   if (polls.in_wait) waiting_since_ = std::chrono::steady_clock::now();
   return over;
@@ -167,25 +170,25 @@ void Executions::check() {
 
 void Executions::wait() {
   if (contest_ == nullptr) return now().wait();
-  await_verdict();
+  await_decision();
   throw_late_fault();
   timed([this] { return now().wait(), true; });
 }
 
 void Executions::wait_on(std::uintptr_t stream) {
-  await_verdict();
+  await_decision();
   if (late_.load(std::memory_order_acquire) == Late::failed || number_ >= 0) return wait();
   now().wait_on(stream);
 }
 
-/// Adds what the act takes to the execution's time, which the contest is told of once it is over: where the act says so,
-/// or fails.
+/// Adds the duration of `act` to the execution's time. Reports that time to the contest once `act`
+/// returns true or throws.
 template <class Act>
 bool Executions::timed(Act act) {
   if (number_ < 0) return act();
   const auto begun = std::chrono::steady_clock::now();
   const auto note = [this](std::int64_t time) {
-    const Claim claim(*contest_);
+    const ActivityLock lock(*contest_);
     contest_->note(std::exchange(number_, -1), time);
   };
   try {
@@ -199,15 +202,15 @@ bool Executions::timed(Act act) {
   }
 }
 
-/// Whether none waits for a verdict; progresses the contest.
+/// Progresses the contest; returns whether no start waits for a decision.
 bool Executions::have_all_begun() {
   if (contest_ == nullptr) return true;
-  const Claim claim(*contest_);
+  const ActivityLock lock(*contest_);
   contest_->advance();
   return waiting_.empty();
 }
 
-void Executions::await_verdict() {
+void Executions::await_decision() {
   if (contest_ == nullptr) return;
   mpi::poll_until([this] { return have_all_begun(); },
                   [this](std::ostream& out) { name_awaited(out); });
@@ -216,13 +219,13 @@ void Executions::await_verdict() {
 bool Executions::test_idle() {
   if (!have_all_begun()) return false;
   return std::ranges::all_of(
-      each_, [](const auto& execution) { return !execution || execution->test_idle(); });
+      each_, [](const auto& execution) { return !execution || (*execution)->test_idle(); });
 }
 
 void Executions::wait_idle() {
-  await_verdict();
+  await_decision();
   for (const auto& execution : each_) {
-    if (execution) execution->wait_idle();
+    if (execution) (*execution)->wait_idle();
   }
 }
 

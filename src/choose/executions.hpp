@@ -1,5 +1,5 @@
-// The executions of a request, one after the other: of one plan, or, until the quickest is found, of several in
-// turn (contest.hpp).
+// The executions of a request, one after the other. They use one plan, or several in turn until the
+// fastest is known (contest.hpp).
 #pragma once
 
 #include <atomic>
@@ -13,27 +13,30 @@
 #include <vector>
 
 #include "choose/contest.hpp"
-#include "execute/execution.hpp"
+#include "execute/agreed_plan.hpp"
 
 namespace vicinal {
 
-/// As an Execution, whose words these are.
+/// Has the functions of Channel, with the same meaning.
 class Executions {
  public:
-  using Progress = Execution::Progress;
+  using Progress = Channel::Progress;
   Executions(const Chosen& chosen, bool reverse, int channel, Progress progress = Progress::by_all);
   Executions(const Executions&) = delete;
   Executions& operator=(const Executions&) = delete;
   ~Executions();
 
-  /// With none in flight. `number`: of the execution, the same on all ranks, each once; without it the contest counts.
+  /// Call it only while none is in flight. `number`: of the execution, equal on all ranks, each
+  /// used once; by default the contest counts.
   void start(const Binding& binding, std::optional<std::int64_t> number = std::nullopt) {
     start(&binding, number);
   }
-  void start_at_fault(std::optional<std::int64_t> number = std::nullopt) { start(nullptr, number); }
+  void start_after_failure(std::optional<std::int64_t> number = std::nullopt) {
+    start(nullptr, number);
+  }
   bool advance(Polls polls = {});
   void wait();
-  /// One that is timed is waited for.
+  /// As Channel::wait_on(), but an execution that is timed is waited for.
   void wait_on(std::uintptr_t stream);
   void take_events() noexcept { now().take_events(); }
   void check();
@@ -42,54 +45,54 @@ class Executions {
   }
   [[nodiscard]] bool test_idle();
   void wait_idle();
-  /// Of the last execution, or the next.
+  /// Returns the plan of the last execution, or of the first one.
   [[nodiscard]] const AgreedPlan& plan() const { return now().plan(); }
   void name_awaited(std::ostream& out) const;
 
  private:
   friend class Contest;
 
-  // By the contest, with its claim held.
-  /// Begins the executions that have waited for a verdict that is there now.
+  // Called by the contest, with its lock held.
+  /// Begins postponed executions whose decision is known now.
   void begin_what_was_put_off() noexcept;
-  /// There will be none.
+  /// Drops all postponed executions, because of this fault.
   void give_up(const std::exception_ptr& fault) noexcept;
 
-  /// What is to be said of the owner's start, where that was put off.
+  /// State of the owner's start, if it was postponed.
   enum class Late : std::uint8_t {
     none,
     put_off,
-    failed,  ///< with a fault that the owner has not been told of
+    failed,  ///< with a fault that the owner does not know yet
   };
 
   void end_late(const std::exception_ptr& fault) noexcept;
   void throw_late_fault();
-  [[nodiscard]] Execution& now() const { return *now_.load(std::memory_order_acquire); }
+  [[nodiscard]] Channel& now() const { return *now_.load(std::memory_order_acquire); }
   void start(const Binding* binding, std::optional<std::int64_t> number);
   [[nodiscard]] bool begin(const Binding* binding, std::optional<std::int64_t> given);
-  void await_verdict();
-  [[nodiscard]] Execution& execution_by(std::size_t plan);
+  void await_decision();
+  [[nodiscard]] Channel& channel_by(std::size_t plan);
   [[nodiscard]] bool is_put_off();
   [[nodiscard]] bool have_all_begun();
   template <class Act>
   bool timed(Act act);
 
-  std::shared_ptr<Contest> contest_;  ///< null where there is one plan (by now)
+  std::shared_ptr<Contest> contest_;  ///< null if there is only one plan (any more)
   const int channel_;
   const Progress progress_;
-  std::vector<std::unique_ptr<Execution>> each_;  ///< by plan; null where none has been begun
-  std::atomic<Execution*> now_ = nullptr;         ///< of the last start
+  std::vector<std::unique_ptr<Execution>> each_;  ///< by plan; null if not used yet
+  std::atomic<Channel*> now_ = nullptr;           ///< of the last start
   struct Waiting {
     std::int64_t number;
-    std::optional<Binding> binding;  ///< at fault where there is none
+    std::optional<Binding> binding;  ///< empty for a failed call
   };
-  std::deque<Waiting> waiting_;  ///< for a verdict
+  std::deque<Waiting> waiting_;  ///< for a decision
   std::atomic<Late> late_ = Late::none;
-  std::exception_ptr late_fault_;  ///< the contest's while the start is put off
-  std::int64_t number_ = -1;       ///< of the execution that is timed; -1: none
+  std::exception_ptr late_fault_;  ///< the contest's while a start is postponed
+  std::int64_t number_ = -1;       ///< of the execution being timed, or -1
   std::int64_t spent_ns_ = 0;      ///< on it, by its caller
-  std::optional<std::chrono::steady_clock::time_point>
-      waiting_since_;  ///< the end of the last look, where the caller waits
+  /// End of the last poll, if the caller waits.
+  std::optional<std::chrono::steady_clock::time_point> waiting_since_;
 };
 
 }  // namespace vicinal

@@ -1,4 +1,4 @@
-// Numbers of all ranks, joined one by one: what a consultation comes to where all that matters is a sum or the most.
+// Tree allreduce of a list of numbers, element by element, for a sum or a maximum.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "planners/rank_tree.hpp"
+#include "negotiate/rank_tree.hpp"
 
 namespace vicinal {
 
@@ -18,10 +18,10 @@ struct Figures {
 };
 void fields(auto&& take, Is<Figures> auto& it) { take(it.numbers); }
 
-class Joining final : public Consultation<Figures, Figures> {
+class Joining final : public TreeAllreduce<Figures, Figures> {
  public:
   using Join = std::int64_t (*)(std::int64_t, std::int64_t);
-  /// All ranks have equally many.
+  /// All ranks give equally many numbers.
   Joining(Numbers mine, Join join) : figures_{std::move(mine)}, join_(join) {}
   void hear(int child, Figures report) override {
     require(report.numbers.size() == figures_.numbers.size(), Fault::internal, "rank ", child,
@@ -34,10 +34,10 @@ class Joining final : public Consultation<Figures, Figures> {
   void learn(Figures decision) override { figures_ = std::move(decision); }
   Figures instruct(const RankTree::Child&) override { return figures_; }
 
-  /// Once all have consulted.
+  /// Returns the result; call it after the allreduce.
   [[nodiscard]] Numbers take() { return std::move(figures_.numbers); }
 
-  /// Also of fingerprints: what is beyond 64 bits is left out.
+  /// Adds modulo 2^64, also for fingerprints.
   static std::int64_t sum(std::int64_t a, std::int64_t b) {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
   }

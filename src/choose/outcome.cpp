@@ -1,4 +1,4 @@
-// Writing down what was found.
+// Records of an outcome.
 #include "choose/outcome.hpp"
 
 #include <ostream>

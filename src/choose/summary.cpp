@@ -1,4 +1,4 @@
-// Summing patterns up.
+// Summaries of patterns.
 #include "choose/summary.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ void add(Widths& widths, const Widths& more) {
   for (std::size_t i = 0; i < more.size(); ++i) widths[i] += more[i];
 }
 
-/// How many different items are in runs.
+/// Returns the number of different items in the runs.
 Index different(std::vector<ItemRun> runs) {
   std::sort(runs.begin(), runs.end(),
             [](const ItemRun& a, const ItemRun& b) { return a.identity < b.identity; });
@@ -44,7 +44,7 @@ Index different(std::vector<ItemRun> runs) {
   return items;
 }
 
-/// "4 of 2^3, 1 of 2^10": how many edges carry how much.
+/// Writes how many edges have which width: "4 of 2^3, 1 of 2^10".
 void write(std::ostream& out, const Widths& widths) {
   bool any = false;
   for (std::size_t width = 0; width < widths.size(); ++width) {
@@ -55,7 +55,7 @@ void write(std::ostream& out, const Widths& widths) {
   if (!any) out << "none";
 }
 
-/// Only exchanges that are served alike have a choice in common.
+/// Returns the kind of an exchange. Only exchanges of one kind share a choice.
 std::string kind_of(const PlanOptions& options) {
   const std::string radix = ", radix " + std::to_string(options.radix);
   if (options.one_block) return options.complete ? "allgather over all" : "allgather" + radix;
@@ -109,8 +109,7 @@ std::string key_text(const PatternSummary& all, const Machine& machine,
   text << all.ranks << " ranks of " << machine.size() << " on " << machine.hosts() << " hosts, in "
        << all.regions << " regions of " << all.smallest_region << " to " << all.largest_region
        << "; " << (options.shared_memory ? "shared" : "messages") << ", split "
-       << options.split_bytes << ", shift " << options.leader_shift << ", group "
-       << options.group_size << "; " << kind_of(options) << ", at most " << all.most_out
+       << options.split_bytes << "; " << kind_of(options) << ", at most " << all.most_out
        << " edges out and " << all.most_in << " in, near ";
   write(text, all.near);
   text << ", far ";

@@ -1,4 +1,4 @@
-// Reading and writing files of wisdom.
+// Reading and writing wisdom files.
 #include "choose/wisdom.hpp"
 
 #include <fcntl.h>
@@ -24,10 +24,11 @@ namespace {
 
 constexpr std::string_view setting_key = "vicinal_wisdom";
 constexpr std::string_view title = "vicinal wisdom 1";
-/// The oldest entries are forgotten beyond so many, and a file longer than this is not ours.
+/// The oldest entries above this number are dropped. A file longer than most_bytes is not a wisdom
+/// file.
 constexpr std::size_t most_entries = 10'000;
 constexpr std::int64_t most_bytes = std::int64_t{64} << 20;
-/// How long somebody else's lock is waited for.
+/// Number of attempts to lock a file that another process has locked, and the pause between them.
 constexpr int lock_attempts = 200;
 constexpr std::chrono::milliseconds lock_pause{10};
 
@@ -51,7 +52,7 @@ class File {
   fail(Fault::argument, "cannot be ", deed, " (", std::strerror(errno), ")");
 }
 
-/// Up to `end`, which is taken away as well; all that is there where that is missing.
+/// Removes and returns the text up to `end`, or all of it if `end` is missing. Also removes `end`.
 std::string_view take_until(std::string_view& text, char end) {
   const std::size_t found = std::min(text.find(end), text.size());
   const std::string_view taken = text.substr(0, found);
@@ -103,14 +104,15 @@ void write_all(int file, std::string_view text) {
   }
 }
 
-/// Whether the path still leads to the file, which a writer replaces.
+/// Returns whether the path still leads to this file, since writers replace it.
 bool is_at(const std::string& path, int file) {
   struct stat there{}, here{};
   return stat(path.c_str(), &there) == 0 && fstat(file, &here) == 0 &&
          there.st_dev == here.st_dev && there.st_ino == here.st_ino;
 }
 
-/// The file, made where there is none, with a lock on it if locks can be had there: nobody else replaces it then.
+/// Opens the file, or creates it, and locks it if the file system can. A locked file is not
+/// replaced by others.
 File locked(const std::string& path) {
   for (int attempt = 0; attempt < lock_attempts; ++attempt) {
     File file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666));

@@ -1,12 +1,13 @@
-// One letter goes to each rank that is an end of an edge. Both ends sort what they are told by the other end, who
-// has named it, and when; so the k-th edge between two ranks is the same one at both.
+// Each rank sends one control message to every rank at an end of an edge that it names. Both ends
+// sort their edges by the other end, then by the rank that named the edge, then by the order of
+// naming. So the k-th edge between two ranks is the same edge at both.
 #include "collectives/adjacency.hpp"
 
 #include <algorithm>
 #include <map>
 #include <string_view>
 
-#include "base/letters.hpp"
+#include "base/control_messages.hpp"
 #include "discovery/exchange.hpp"
 #include "discovery/findings.hpp"
 
@@ -14,7 +15,7 @@ namespace vicinal {
 
 namespace {
 
-/// What a rank hears of an edge of its own.
+/// An edge, as one of its ends receives it.
 struct EdgeEnd {
   int other = 0;
   int weight = 0;
@@ -28,7 +29,7 @@ struct EdgeEnds {
 };
 void fields(auto&& take, Is<EdgeEnds> auto& it) { take(it.ends); }
 
-std::vector<Letter> letters_for(std::span<const NamedEdge> edges, int size) {
+std::vector<ControlMessage> messages_for(std::span<const NamedEdge> edges, int size) {
   std::map<int, EdgeEnds> ends;
   for (const NamedEdge& edge : edges) {
     for (const int rank : {edge.from, edge.to}) {
@@ -38,19 +39,20 @@ std::vector<Letter> letters_for(std::span<const NamedEdge> edges, int size) {
     ends[edge.from].ends.push_back({edge.to, edge.weight, false});
     ends[edge.to].ends.push_back({edge.from, edge.weight, true});
   }
-  std::vector<Letter> letters;
-  for (const auto& [rank, all] : ends) letters.push_back(letter_to(rank, all));
-  return letters;
+  std::vector<ControlMessage> messages;
+  for (const auto& [rank, all] : ends) messages.push_back(message_to(rank, all));
+  return messages;
 }
 
-/// What this rank has been told.
-Adjacency adjacency_in(std::span<const Letter> letters) {
+/// Returns this rank's edges from the control messages that it has received.
+Adjacency adjacency_in(std::span<const ControlMessage> messages) {
   std::vector<EdgeEnd> ends;
-  for (const Letter& letter : letters) {
-    const auto told = contents_of<EdgeEnds>(letter).ends;
+  for (const ControlMessage& message : messages) {
+    const auto told = contents_of<EdgeEnds>(message).ends;
     ends.insert(ends.end(), told.begin(), told.end());
   }
-  // Letters come by their senders, so equal ones stay in the order in which they were named.
+  // Control messages are sorted by sender, so edges with the same peer stay in the order in which
+  // ranks named them.
   std::stable_sort(ends.begin(), ends.end(),
                    [](const EdgeEnd& a, const EdgeEnd& b) { return a.other < b.other; });
   Adjacency mine;
@@ -67,21 +69,22 @@ Adjacency adjacency_of(mpi::Communicator& communicator, std::span<const NamedEdg
                        const Settings& settings, std::optional<Error> fault) {
   std::optional<Finding> finding;
   if (fault) finding.emplace(std::move(*fault));
-  std::vector<Letter> letters;
+  std::vector<ControlMessage> messages;
   std::vector<Given> given;
   attempt(finding, [&] {
     communicator.machine(settings.regions);
-    letters = letters_for(edges, communicator.size());
+    messages = messages_for(edges, communicator.size());
     given = given_settings(settings, communicator.default_regions());
   });
-  agree_on(communicator, given, finding);
+  agree(communicator, finding, {}, given);
   Adjacency mine;
-  std::vector<Letter> told;
-  attempt_together(
-      finding, [&] { told = exchange_letters(communicator, letters, exchange_options(settings)); });
-  attempt(finding, [&] { mine = adjacency_in(told); });
-  // The others go on to make a graph of it, which needs all ranks.
-  share_findings(communicator, finding);
+  std::vector<ControlMessage> told;
+  attempt_together(finding, [&] {
+    told = exchange_messages(communicator, messages, exchange_options(settings));
+  });
+  if (!finding) mine = adjacency_in(told);
+  // The other ranks continue with the creation of a graph, which needs all ranks.
+  agree(communicator, finding);
   return mine;
 }
 

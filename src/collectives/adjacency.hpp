@@ -1,4 +1,4 @@
-// Edges that anybody may name (MPI_Dist_graph_create), as each rank's own.
+// Converts edges that any rank may name (as in MPI_Dist_graph_create) into each rank's own edges.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,8 @@ struct NamedEdge {
   int weight = 1;
 };
 
-/// A rank's edges: in ascending order of the other rank, those of two ranks in the same order at both.
+/// Edges of a rank, by ascending peer. Both ranks of a pair list the edges between them in the same
+/// order.
 struct Adjacency {
   std::vector<int> sources;
   std::vector<int> source_weights;
@@ -25,9 +26,10 @@ struct Adjacency {
   std::vector<int> destination_weights;
 };
 
-/// What all ranks name, by a sparse exchange: a few messages of each rank, whatever their number. Collective; the ranks
-/// make sure that they agree on the settings. `fault`: what the caller already knows to be wrong. Throws on every rank where
-/// one brings a fault, or names an end that there is not, or where settings differ.
+/// Returns this rank's edges among those that all ranks name. Collective: a sparse exchange, in
+/// which each rank sends few messages, whatever the number of ranks. Ranks also agree on the
+/// settings. `fault`: an error that the caller has already detected. Throws on every rank if a rank
+/// passes a fault or names a rank that does not exist, or if settings differ.
 [[nodiscard]] Adjacency adjacency_of(mpi::Communicator& communicator,
                                      std::span<const NamedEdge> edges, const Settings& settings,
                                      std::optional<Error> fault = std::nullopt);

@@ -1,4 +1,4 @@
-// The complete graph of a communicator.
+// Makes the complete graph of a communicator once, and keeps it.
 #include "collectives/all_ranks.hpp"
 
 #include <optional>

@@ -10,11 +10,13 @@
 
 namespace vicinal {
 
-/// The complete graph of a communicator, kept with it, with the settings of the environment.
-/// Collective the first time, and after the default regions were changed; else local.
+/// Returns the complete graph of a communicator, with the settings of the environment. The
+/// communicator keeps it. Collective the first time, and after the default regions have changed;
+/// otherwise local.
 std::shared_ptr<Graph> graph_of_all(MPI_Comm user);
 
-/// What a rank sends with MPI_IN_PLACE: its own block of what it receives on a complete graph.
+/// Returns the data that a rank sends with MPI_IN_PLACE on a complete graph: its own block of
+/// `receive`.
 EdgeData own_block(const EdgeData& receive, const Graph& graph);
 
 }  // namespace vicinal

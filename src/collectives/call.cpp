@@ -1,4 +1,4 @@
-// A call's way from the queue to its end.
+// The life of a call, from the queue to its completion.
 #include "collectives/call.hpp"
 
 #include <ostream>
@@ -8,7 +8,7 @@
 namespace vicinal {
 
 void Call::enter(const std::shared_ptr<Call>& call, Driver driver) {
-  const Claim claim(*call);
+  const ActivityLock lock(*call);
   if (call->advance() || driver == Driver::caller) return;
   call->enter_dump();
   if (call->stage_ == Stage::queued || call->wants_progress()) activate(call);
@@ -17,13 +17,13 @@ void Call::enter(const std::shared_ptr<Call>& call, Driver driver) {
 void Call::await_data() noexcept {
   for (bool waits = true; waits && stage_.load(std::memory_order_relaxed) == Stage::queued;) {
     {
-      const Claim claim(*this);
+      const ActivityLock lock(*this);
       const Fetch fetch = look_at_fetch();
       if (fetch == Fetch::nothing) return;
       waits = fetch == Fetch::under_way;
       advance();
     }
-    // The GPU may be busy for long, and others may need this rank meanwhile.
+    // The GPU may be busy for long, and other ranks may need progress of this rank meanwhile.
     if (waits) progress();
   }
 }
@@ -36,7 +36,8 @@ bool Call::advance(Polls polls) noexcept {
       after_.reset();
       begin();
       has_tags_.store(holds_tags(), std::memory_order_relaxed);
-      // On another thread, a call with the same tags may begin from here on, unless it has them still.
+      // From here on another thread may begin a call with the same tags, unless this call still
+      // holds them.
       stage_ = Stage::running;
     }
     if (stage_ == Stage::running && poll(polls)) stage_ = Stage::over;
@@ -60,7 +61,7 @@ void Call::describe(std::ostream& out) const {
 }
 
 void Call::name_awaited(std::ostream& out) {
-  if (const ReportClaim claim(*this); claim) {
+  if (const ReportLock lock(*this); lock) {
     write_awaited(out);
   } else {
     out << "a call on which another thread works";
@@ -78,14 +79,15 @@ void Call::finish() {
       [this](Polls polls) {
         if (over()) return true;
         {
-          const Claim claim(*this);
+          const ActivityLock lock(*this);
           if (advance(polls)) return true;
         }
-        enter_dump();  // most are over before somebody could ask
+        enter_dump();  // late, since most calls are over before a dump could ask
         return false;
       },
       [this] { return listed(); }, reason);
-  // Calls that always find their data there when they wait would fill the list.
+  // This pass removes the call from the active list, which calls that complete at once would
+  // otherwise fill.
   if (listed()) progress();
 }
 
@@ -93,7 +95,7 @@ CallRequest::~CallRequest() {
   try {
     if (in_flight() && mpi::is_alive()) wait();
   } catch (const std::exception&) {
-    // Whoever let go of the call without waiting does not want to hear of it.
+    // The user has freed the request without waiting, so nobody receives the error.
   }
 }
 
@@ -103,7 +105,7 @@ void CallRequest::start() {
 
 bool CallRequest::advance() {
   if (call_ != nullptr && !call_->over()) {
-    const Claim claim(*call_);
+    const ActivityLock lock(*call_);
     if (!call_->advance()) return false;
   }
   if (call_ != nullptr && call_->listed()) progress();

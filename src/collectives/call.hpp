@@ -1,6 +1,6 @@
-// A blocking or nonblocking call under way, and the request by which its user knows it. A call may have to
-// wait for its turn; it then begins, and goes on, whenever the process progresses. It may outlive the
-// user's interest: a call at fault brings its user nothing, but takes part for the others' sake.
+// A blocking or nonblocking call in progress, and its request. A call may have to wait for earlier
+// calls; it then begins and continues whenever the process progresses. It may outlive its request.
+// A failed call delivers nothing to its user, but participates so that other ranks can complete.
 #pragma once
 
 #include <atomic>
@@ -11,25 +11,26 @@
 
 #include "collectives/graph.hpp"
 #include "collectives/request.hpp"
-#include "execute/activity.hpp"
+#include "progress/activity.hpp"
 
 namespace vicinal {
 
 class Call : public Activity {
  public:
-  /// `after`: a call that must be over before this one begins; null where there is none.
+  /// `after`: a call that must be over before this one begins, or null.
   explicit Call(std::shared_ptr<const Call> after) : after_(std::move(after)) {}
 
-  /// Who drives a call that is not over at once.
+  /// Selects who advances a call that does not complete in enter().
   enum class Driver : std::uint8_t {
     everybody,  ///< every test and wait of the process
-    caller,     ///< whoever has made it, by finish()
+    caller,     ///< the caller, in finish()
   };
 
-  /// Begins it where its turn has come. Before others know of it.
+  /// Begins `call` if it may begin. No other thread may know of it yet.
   static void enter(const std::shared_ptr<Call>& call, Driver driver);
 
-  /// Waits until a GPU has given what is sent, so that nobody depends on this rank for that. Without the claim.
+  /// Waits until a GPU has delivered the data to send, so that other ranks need no progress of this
+  /// rank for it. Takes the lock.
   void await_data() noexcept;
 
   bool advance() noexcept final { return advance(Polls{}); }
@@ -37,36 +38,39 @@ class Call : public Activity {
   void describe(std::ostream& out) const final;
 
   [[nodiscard]] bool over() const { return stage_.load(std::memory_order_acquire) == Stage::over; }
-  /// Polls until it is over, progressing whatever is active.
+  /// Polls until the call is over, and progresses all activities.
   void finish();
-  /// Whether a later call with the same tags may not begin yet. Without the claim.
+  /// Returns whether a later call with the same tags must still wait. Needs no lock.
   [[nodiscard]] bool holds_up() const {
     const Stage stage = stage_.load(std::memory_order_acquire);
     return stage == Stage::queued ||
            (stage == Stage::running && has_tags_.load(std::memory_order_acquire));
   }
-  /// What it has ended with, if not well. Once it is over.
+  /// Error with which the call failed, or null. Valid once the call is over.
   [[nodiscard]] std::exception_ptr fault() const { return fault_; }
 
-  /// Goes on with a sentence: what it waits for.
+  /// Writes what the call waits for, as the end of a sentence.
   void name_awaited(std::ostream& out);
 
  protected:
-  /// The same of what comes once it has had its turn. With the claim held.
+  /// Writes what the call waits for once earlier calls are over, as the end of a sentence. Called
+  /// with the lock held.
   virtual void name_what_is_due(std::ostream& out) const = 0;
   [[nodiscard]] bool has_begun() const { return stage_ != Stage::queued; }
-  /// Whether all is there that it needs to begin.
+  /// Returns whether the call has all that it needs to begin.
   virtual bool may_begin() { return true; }
-  /// What a GPU has to give of what is sent. With the claim held.
+  /// State of the data to send that a GPU must deliver. Called with the lock held.
   enum class Fetch : std::uint8_t { nothing, under_way, over };
   virtual Fetch look_at_fetch() noexcept { return Fetch::nothing; }
-  /// Never waits.
+  /// Begins the call. Never waits.
   virtual void begin() = 0;
-  /// True once it is complete. Throws what it has failed with, once nothing is left to do.
+  /// Returns whether the call is complete. Throws the error of a failed call, once nothing is left
+  /// to do.
   virtual bool poll(Polls polls) = 0;
-  /// Whether somebody may depend on its being advanced.
+  /// Returns whether other ranks may depend on progress of this call.
   [[nodiscard]] virtual bool wants_progress() const = 0;
-  /// Whether, while it runs, nobody else may receive with its tags. With the claim held; once false, for good.
+  /// Returns whether no other call may receive with this call's tags while it runs. Once false, it
+  /// stays false. Called with the lock held.
   [[nodiscard]] virtual bool holds_tags() const { return false; }
 
  private:
@@ -76,11 +80,11 @@ class Call : public Activity {
 
   std::shared_ptr<const Call> after_;
   std::atomic<Stage> stage_ = Stage::queued;
-  std::atomic<bool> has_tags_ = false;  ///< what holds_tags() has said, for those without the claim
+  std::atomic<bool> has_tags_ = false;  ///< last result of holds_tags(), readable without the lock
   std::exception_ptr fault_;
 };
 
-/// The user's handle of a call. Null for the call of a rank that has nothing to do.
+/// The user's request for a call. `call` is null on a rank that does not participate.
 class CallRequest final : public Request {
  public:
   CallRequest(std::shared_ptr<Graph> graph, std::shared_ptr<Call> call)
@@ -101,7 +105,8 @@ class CallRequest final : public Request {
 
   std::shared_ptr<Graph> graph_;
   std::shared_ptr<Call> call_;
-  std::atomic<bool> in_flight_ = true;  ///< as far as the user has been told; a dump may look
+  /// until the user learns that the call is over; a dump may read it
+  std::atomic<bool> in_flight_ = true;
 };
 
 }  // namespace vicinal

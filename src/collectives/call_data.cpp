@@ -1,4 +1,4 @@
-// Which pieces are stood in for.
+// Replaces pieces in memory that MPI does not reach by bounce buffers.
 #include "collectives/call_data.hpp"
 
 #include <algorithm>
@@ -11,11 +11,11 @@ namespace vicinal {
 
 namespace {
 
-/// Whether displacements are addresses.
+/// Returns whether displacements are addresses.
 bool lies_anywhere(const EdgeData& data) { return data.in_bytes && data.buffer == MPI_BOTTOM; }
 
-/// The kind of pieces that MPI does not reach; null for others. Asked of the first that has any data, and of all where each may lie
-/// anywhere.
+/// Returns the memory kind of pieces that MPI does not reach, or null. Checks the first piece with
+/// data, or all pieces if each has an address of its own.
 MemoryKind* kind_of_pieces(const EdgeData& data) {
   const bool anywhere = lies_anywhere(data);
   for (const EdgePiece& piece : data.pieces) {
@@ -31,7 +31,7 @@ MemoryKind* kind_of_pieces(const EdgeData& data) {
        " memory is not possible; let one of the buffers lie in the host's");
 }
 
-/// Where pieces lie that a kind's stand-in may have.
+/// Returns the pieces that a bounce buffer for memory of `kind` replaces.
 std::vector<EdgePiece*> pieces_in(EdgeData& data, MemoryKind& kind, const char* what) {
   std::vector<EdgePiece*> result;
   for (EdgePiece& piece : data.pieces) {
@@ -39,40 +39,42 @@ std::vector<EdgePiece*> pieces_in(EdgeData& data, MemoryKind& kind, const char* 
     const std::byte* const at = address(data.buffer, piece.offset);
     MemoryKind* const its = lies_anywhere(data) ? kind_out_of_reach(at) : &kind;
     if (its != nullptr && its != &kind) refuse_two(kind, *its);
-    // What is not refused here is only treated as of that kind, and may go as it is.
+    // A piece with gaps that this check accepts is within reach of MPI, and needs no bounce buffer.
     if (!piece.type.contiguous) require_reachable(at, what);
     if (its != nullptr && piece.type.contiguous) result.push_back(&piece);
   }
   return result;
 }
 
-std::unique_ptr<StandIn> stand_in_for(EdgeData& data, MemoryKind& kind, StandIn::Way way,
-                                      const char* what, mpi::Communicator& communicator) {
+std::unique_ptr<BounceBuffer> bounce_buffer_for(EdgeData& data, MemoryKind& kind,
+                                                BounceBuffer::Way way, const char* what,
+                                                mpi::Communicator& communicator) {
   const std::vector<EdgePiece*> pieces = pieces_in(data, kind, what);
   if (pieces.empty()) return nullptr;
   std::vector<UserBytes> stretches;
   for (const EdgePiece* const piece : pieces) {
     stretches.push_back({address(data.buffer, piece->offset), piece->bytes()});
   }
-  const auto from = lies_anywhere(data) ? StandIn::From::anywhere : StandIn::From::one_buffer;
-  auto stand_in = std::make_unique<StandIn>(communicator.extension<StandInPool>(), kind, way, from,
-                                            std::move(stretches));
+  const auto from =
+      lies_anywhere(data) ? BounceBuffer::From::anywhere : BounceBuffer::From::one_buffer;
+  auto bounce_buffer = std::make_unique<BounceBuffer>(communicator.extension<BounceBufferPool>(),
+                                                      kind, way, from, std::move(stretches));
   for (EdgePiece* const piece : pieces) {
-    const std::byte* const at = stand_in->at(address(data.buffer, piece->offset));
-    // As address() has it: it lies in another object than the buffer.
+    const std::byte* const at = bounce_buffer->at(address(data.buffer, piece->offset));
+    // Computed as in address(), since the bounce buffer is another object than the buffer.
     piece->offset = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(at) -
                                               reinterpret_cast<std::uintptr_t>(data.buffer));
   }
-  return stand_in;
+  return bounce_buffer;
 }
 
 }  // namespace
 
 EdgeData copied(EdgeData data, mpi::Communicator& communicator) {
-  std::unique_ptr<StandIn> fetched;
+  std::unique_ptr<BounceBuffer> fetched;
   if (MemoryKind* const kind = kind_of_pieces(data); kind != nullptr) {
-    fetched = stand_in_for(data, *kind, StandIn::Way::fetched, "receive buffer, with MPI_IN_PLACE,",
-                           communicator);
+    fetched = bounce_buffer_for(data, *kind, BounceBuffer::Way::fetched,
+                                "receive buffer, with MPI_IN_PLACE,", communicator);
     if (fetched) fetched->copy(progress);
   }
   std::int64_t bytes = 0;
@@ -101,13 +103,13 @@ CallData::CallData(EdgeData&& sent, EdgeData&& received, mpi::Communicator& comm
   if (from == nullptr && to == nullptr) return;
   if (from != nullptr && to != nullptr && from != to) refuse_two(*from, *to);
   if (to != nullptr) {
-    receive.at_most = false;  // all of it is brought back, and so must have come
-    brought_back_ = stand_in_for(receive, *to, StandIn::Way::brought_back,
-                                 "receive buffer, of a datatype with gaps,", communicator);
+    receive.at_most = false;  // all of it is copied back, so all of it must arrive
+    brought_back_ = bounce_buffer_for(receive, *to, BounceBuffer::Way::brought_back,
+                                      "receive buffer, of a datatype with gaps,", communicator);
   }
   if (from == nullptr) return;
-  fetched_ = stand_in_for(send, *from, StandIn::Way::fetched,
-                          "send buffer, of a datatype with gaps,", communicator);
+  fetched_ = bounce_buffer_for(send, *from, BounceBuffer::Way::fetched,
+                               "send buffer, of a datatype with gaps,", communicator);
   if (fetched_) fetched_->begin();
 }
 

@@ -1,45 +1,47 @@
-// What a call moves by messages, and where MPI reaches it. Of a side in memory that it does not reach a stand-in in the host's is
-// sent, or receives: what is sent is fetched there before the call begins, what has come is brought back before it is over.
-// Nobody waits for that.
+// The data that a call moves by messages, at addresses that MPI reaches. Where MPI does not reach a
+// side's memory, a bounce buffer in host memory takes its place. The call fetches data to send into
+// it before it begins, and brings received data back before it is over. Both copies are polled and
+// never block.
 #pragma once
 
 #include <exception>
 #include <memory>
 
 #include "collectives/edge_data.hpp"
-#include "memory/stand_in.hpp"
+#include "memory/bounce_buffer.hpp"
 #include "mpi/communicator.hpp"
 
 namespace vicinal {
 
-/// A copy of what is sent now, as bytes. Of data that have been checked. Waits for the GPU where they lie on one.
+/// Returns a copy, as bytes, of checked data to send. Waits for the GPU if the data lie on one.
 EdgeData copied(EdgeData data, mpi::Communicator& communicator);
 
 class CallData {
  public:
-  /// Begins to fetch. Throws where that cannot be done, an unsupported fault for datatypes with gaps
-  /// where MPI does not reach them, and for memory of two devices.
+  /// Begins to fetch. Throws if that is impossible: an unsupported fault for datatypes with gaps in
+  /// memory that MPI does not reach, and for memory of two devices.
   CallData(EdgeData&& sent, EdgeData&& received, mpi::Communicator& communicator);
 
   EdgeData send;
   EdgeData receive;
 
-  /// Whether what is sent is where it is sent from. Throws what fetching it has failed with, each time.
+  /// Returns whether data to send are ready. Throws the error of the fetch, at each call.
   [[nodiscard]] bool is_there() { return !fetched_ || fetch(); }
   [[nodiscard]] bool is_fetching() noexcept;
-  /// Whether it has to be, or had.
+  /// Returns whether data to send must be fetched, or have been.
   [[nodiscard]] bool is_fetched() const { return fetched_ != nullptr; }
-  /// Whether what has come is where the user wants it; once all has. Throws what that has failed with.
+  /// Returns whether received data are in the user's buffer. Called once all have arrived. Throws
+  /// the error of the copy.
   [[nodiscard]] bool is_back() { return !brought_back_ || bring_back(); }
 
  private:
   bool fetch();
   bool bring_back();
 
-  std::unique_ptr<StandIn> fetched_;
+  std::unique_ptr<BounceBuffer> fetched_;
   std::exception_ptr fault_;
-  std::unique_ptr<StandIn> brought_back_;
-  bool is_under_way_ = false;  ///< the way back
+  std::unique_ptr<BounceBuffer> brought_back_;
+  bool is_under_way_ = false;  ///< the copy back has begun
 };
 
 }  // namespace vicinal

@@ -1,4 +1,4 @@
-// How a call gets its number, and what follows from it.
+// Numbers calls, and decides by the number how each is carried out.
 #include "collectives/call_queue.hpp"
 
 #include <algorithm>
@@ -13,10 +13,11 @@ namespace vicinal {
 
 namespace {
 
-/// What stands for the blocks of all calls when costs are estimated: it must not depend on any one call.
+/// Block size for estimates of cost. It must not depend on any one call.
 constexpr std::int64_t typical_block_bytes = 1024;
 
-/// An element of the pattern is a block, whose place is the edge's entry in the user's arrays.
+/// Makes a pattern whose elements are blocks. The place of a block is the edge's entry in the
+/// user's arrays.
 Pattern pattern_in_blocks(const Graph& graph, bool one_block) {
   const Neighborhood& neighborhood = graph.neighborhood();
   Pattern pattern;
@@ -32,7 +33,7 @@ Pattern pattern_in_blocks(const Graph& graph, bool one_block) {
   return pattern;
 }
 
-/// The size of all blocks: that of those sent, where more may be announced than comes.
+/// Returns the size of all blocks: the size sent, if receives may announce more than arrives.
 std::int64_t block_bytes(const NeighborArguments& arguments) {
   const std::vector<EdgePiece>& send = arguments.send.pieces;
   const std::vector<EdgePiece>& receive = arguments.receive.pieces;
@@ -47,7 +48,7 @@ std::int64_t block_bytes(const NeighborArguments& arguments) {
   return sent;
 }
 
-/// Has pieces announce so many bytes.
+/// Makes each piece announce `bytes` bytes.
 void shorten(EdgeData& receive, std::int64_t bytes) {
   for (EdgePiece& piece : receive.pieces) {
     if (piece.bytes() == bytes) continue;
@@ -59,7 +60,7 @@ void shorten(EdgeData& receive, std::int64_t bytes) {
   }
 }
 
-std::optional<CallData> data_of(NeighborArguments* arguments, const DirectRoute& route) {
+std::optional<CallData> data_of(NeighborArguments* arguments, const EdgeRoute& route) {
   if (arguments == nullptr) return std::nullopt;
   return std::optional<CallData>(std::in_place, std::move(arguments->send),
                                  std::move(arguments->receive), *route.communicator);
@@ -69,9 +70,9 @@ std::optional<CallData> data_of(NeighborArguments* arguments, const DirectRoute&
 
 CallQueue::CallQueue(CallKind kind, const Graph& graph)
     : kind_(kind),
-      route_(std::make_shared<const DirectRoute>(
-          DirectRoute{graph.shared_communicator(), graph.tags(), graph.neighborhood().sources,
-                      graph.neighborhood().destinations})),
+      route_(std::make_shared<const EdgeRoute>(EdgeRoute{graph.shared_communicator(), graph.tags(),
+                                                         graph.neighborhood().sources,
+                                                         graph.neighborhood().destinations})),
       plan_after_(graph.settings().options.plan_after) {}
 
 std::unique_ptr<CallQueue> CallQueue::of(CallKind kind, const Graph& graph) {
@@ -106,13 +107,13 @@ void CallQueue::take_turn(Graph& graph, bool blocking, NeighborArguments& argume
   auto& [call, refused] = entered;
   const Lock lock(mutex_);
   const Entry entry{entered_++, blocking};
-  graph.begin_with_memory([&] { prepare(graph, entry); });
+  prepare(graph, entry);
   try {
     if (!refused) call = make(graph, entry, &arguments);
   } catch (...) {
     refused = std::current_exception();
   }
-  if (refused) mpi::with_memory([&] { call = make(graph, entry, nullptr); });
+  if (refused) call = make(graph, entry, nullptr);
   Call::enter(call, blocking ? Call::Driver::caller : Call::Driver::everybody);
   if (refused && !call->over()) activate_to_the_end(call);
 }
@@ -122,7 +123,7 @@ std::shared_ptr<AgreedPlan> CallQueue::plan_in_use() {
   try {
     return ready_plan();
   } catch (const std::exception&) {
-    return nullptr;  // it could not be made
+    return nullptr;  // the plan could not be made
   }
 }
 
@@ -136,7 +137,7 @@ void CallQueue::warn_of_strict(const Graph& graph) {
   graph.warn_of_strategy(graph.settings(), one_block, strict_goes_direct);
 }
 
-int CallQueue::straight_tag(std::int64_t number) const {
+int CallQueue::direct_tag(std::int64_t number) const {
   return route_->tags->tag(static_cast<int>(kind_), static_cast<int>(number % GraphTags::turns));
 }
 
@@ -151,8 +152,9 @@ void CallQueue::keep_tag(std::int64_t number, const std::shared_ptr<Call>& call)
 }
 
 std::shared_ptr<Call> CallQueue::direct_call(std::int64_t number, NeighborArguments* arguments) {
-  const auto call = std::make_shared<DirectCall>(
-      route_, straight_tag(number), data_of(arguments, *route_), holder_of_tag(number));
+  const auto call = std::make_shared<EdgeCall>(
+      route_, EdgeCall::Tags{direct_tag(number)}, data_of(arguments, *route_),
+      EdgeCall::After{nullptr, holder_of_tag(number)}, EdgeCall::ByPlan{});
   keep_tag(number, call);
   return call;
 }
@@ -218,28 +220,28 @@ std::shared_ptr<AgreedPlan> BlockQueue::ready_plan() {
 }
 
 std::shared_ptr<AgreedPlan> CountQueue::ready_plan() {
-  if (eras_.empty() || !eras_.front().review->over() || !eras_.front().review->plan())
+  if (eras_.empty() || !eras_.front().replan->over() || !eras_.front().replan->plan())
     return nullptr;
-  return eras_.front().review->plan()->chosen.in_use();
+  return eras_.front().replan->plan()->chosen.in_use();
 }
 
-bool CountQueue::goes_by_review(const Graph& graph, Entry entry) const {
+bool CountQueue::goes_by_replan(const Graph& graph, Entry entry) const {
   return may_relay(graph, entry) && !eras_.empty() && entry.number >= eras_.front().first;
 }
 
 void CountQueue::prepare(Graph& graph, Entry entry) {
   while (eras_.size() > 1 && entry.number >= eras_[1].first) eras_.pop_front();
-  if (!eras_.empty() && eras_.front().review->over()) eras_.front().review->let_go();
+  if (!eras_.empty() && eras_.front().replan->over()) eras_.front().replan->let_go();
   if (entry.number != next_effective_ - lead(next_effective_)) return;
   if (may_relay(graph, entry)) {
-    begin_review(graph);
+    begin_replan(graph);
   } else {
     warn_of_strict(graph);
   }
   next_effective_ += std::min(next_effective_, longest_period);
 }
 
-void CountQueue::begin_review(Graph& graph) {
+void CountQueue::begin_replan(Graph& graph) {
   const Settings& settings = graph.settings();
   PlanOptions options = settings.options;
   options.element_bytes = 8;
@@ -249,10 +251,10 @@ void CountQueue::begin_review(Graph& graph) {
   if (planner.name == "direct") return;
   const mpi::ConversationKey key = graph.next_key();
   channels_ = settings.in_flight;
-  const std::shared_ptr<Review> last = eras_.empty() ? nullptr : eras_.back().review;
+  const std::shared_ptr<Replan> last = eras_.empty() ? nullptr : eras_.back().replan;
   eras_.push_back({next_effective_, nullptr});
   try {
-    eras_.back().review = Review::begin({graph.task({}, planner, options, std::nullopt, channels_),
+    eras_.back().replan = Replan::begin({graph.task({}, planner, options, std::nullopt, channels_),
                                          key, next_effective_, graph.may_relay(settings),
                                          options.one_block, sizes_, last});
   } catch (...) {
@@ -264,26 +266,27 @@ void CountQueue::begin_review(Graph& graph) {
 
 std::shared_ptr<Call> CountQueue::make(const Graph& graph, Entry entry,
                                        NeighborArguments* arguments) {
-  const bool reviewed = goes_by_review(graph, entry);
-  const std::shared_ptr<Review> review = reviewed ? eras_.front().review : nullptr;
-  const bool known = reviewed && review->over();
+  const bool replanned = goes_by_replan(graph, entry);
+  const std::shared_ptr<Replan> replan = replanned ? eras_.front().replan : nullptr;
+  const bool known = replanned && replan->over();
   if (arguments != nullptr) {
-    const CapacityPlan* const plan = known ? review->plan().get() : nullptr;
+    const CapacityPlan* const plan = known ? replan->plan().get() : nullptr;
     sizes_.note(arguments->send, plan != nullptr ? &plan->out.capacities : nullptr);
   }
-  // Messages of a nonblocking call that nobody waits for yet are brought on by a counted one alone.
+  // A nonblocking call keeps its replan even if that has made no plan. Only with a replan does the
+  // call progress before the user waits for it.
   const bool at_once = entry.blocking || arguments == nullptr;
-  if (!reviewed || (at_once && known && review->has_no_plan())) {
+  if (!replanned || (at_once && known && replan->has_no_plan())) {
     return direct_call(entry.number, arguments);
   }
   const auto channel = static_cast<int>(entry.channel(static_cast<std::size_t>(channels_)));
-  const int departed_kind = static_cast<int>(call_kinds) + static_cast<int>(kind_);
-  const CountedCall::Tags tags{straight_tag(entry.number),
-                               route_->tags->tag(departed_kind, channel)};
+  const int overflow_kind = static_cast<int>(call_kinds) + static_cast<int>(kind_);
+  const EdgeCall::Tags tags{direct_tag(entry.number), route_->tags->tag(overflow_kind, channel)};
   auto& last = by_channel_[static_cast<std::size_t>(channel)];
-  const auto call = std::make_shared<CountedCall>(
-      route_, tags, entry.number, channel, review, data_of(arguments, *route_),
-      CountedCall::After{last.lock(), holder_of_tag(entry.number)});
+  const auto call =
+      std::make_shared<EdgeCall>(route_, tags, data_of(arguments, *route_),
+                                 EdgeCall::After{last.lock(), holder_of_tag(entry.number)},
+                                 EdgeCall::ByPlan{replan, entry.number, channel});
   last = call;
   keep_tag(entry.number, call);
   return call;

@@ -1,9 +1,9 @@
 // The calls of one kind on a graph, blocking and nonblocking, in order.
 //
-// A call takes its number when it enters, whatever its arguments are, and everything on
-// which ranks must agree follows from kind, number and form (blocking or not) alone: whether it goes
-// straight, with which tag, or by the plan, and in which of its channels. So a rank whose arguments are
-// wrong knows all the same how to take part for the others' sake, and no fault puts ranks out of step.
+// A call takes its number when it enters, even if its arguments are invalid. Ranks must agree on
+// its tag, and on its plan and channel, if it uses a plan. Kind, number and form (blocking or not)
+// alone decide these. So a rank with invalid arguments can still participate, and no fault puts
+// ranks out of step.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,7 @@
 
 #include "base/guarded.hpp"
 #include "collectives/call.hpp"
-#include "collectives/counted_call.hpp"
-#include "collectives/direct_call.hpp"
+#include "collectives/edge_call.hpp"
 #include "collectives/edge_data.hpp"
 #include "collectives/planned_call.hpp"
 #include "mpi/communicator.hpp"
@@ -34,26 +33,27 @@ class CallQueue {
 
   struct Entered {
     std::shared_ptr<Call> call;
-    std::exception_ptr
-        refused;  ///< what is wrong with the arguments, if anything is: then the call is one
-                  ///< in which this rank takes part for the others' sake
+    /// error in the arguments, or null; with an error, `call` only participates so that other ranks
+    /// can complete
+    std::exception_ptr refused;
   };
 
-  /// A call enters, with the settings of the graph. Waits for nobody but a GPU: what cannot be done yet is done later.
-  /// `fault` is what the caller knows already to be wrong.
+  /// Enters a call, with the settings of the graph. Waits for a GPU only: work that is not possible
+  /// yet is done later. `fault`: an error that the caller has already detected.
   Entered enter(Graph& graph, NeighborArguments&& arguments, std::optional<Error> fault,
                 bool blocking);
 
-  /// By which calls go now; null where there is none, or none is ready.
+  /// Plan that calls use now; null if there is none, or none is ready.
   [[nodiscard]] std::shared_ptr<AgreedPlan> plan_in_use();
 
  protected:
-  /// A call as it enters.
+  /// A call that enters.
   struct Entry {
     std::int64_t number;
     bool blocking;
-    /// By which of so many channels it goes. No two blocking calls are under way at once. They keep to two channels, whose memory is
-    /// in the caches; with one, a call would wait until all have read what the last has handed over.
+    /// Returns the channel of the call, out of `channels`. No two blocking calls are in progress at
+    /// once. They alternate between two channels, whose memory is in the caches. With one, a call
+    /// would wait until all ranks have read the data of the last.
     [[nodiscard]] std::size_t channel(std::size_t channels) const {
       const std::size_t used = blocking ? std::min<std::size_t>(2, channels) : channels;
       return static_cast<std::size_t>(number) % used;
@@ -61,20 +61,21 @@ class CallQueue {
   };
 
   CallQueue(CallKind kind, const Graph& graph);
-  /// Looks for what is wrong with arguments of this kind.
+  /// Throws if arguments are invalid for this kind.
   virtual void check_kind(const NeighborArguments&) const {}
-  /// What is begun once for many calls, whatever the call's arguments are. Again where there was no memory for it.
+  /// Begins work that serves many calls, whatever the arguments of this one.
   virtual void prepare(Graph& graph, Entry entry) = 0;
-  /// The call that enters, from now on the last of its turn; without arguments that of a rank at fault. May throw where
-  /// there are arguments; then there is none.
+  /// Makes the call that enters, which is then the last one of its channel or tag. Without
+  /// arguments, it is the call of a rank that has failed. May throw if there are arguments, and has
+  /// then made no call.
   virtual std::shared_ptr<Call> make(const Graph& graph, Entry entry,
                                      NeighborArguments* arguments) = 0;
 
   [[nodiscard]] virtual std::shared_ptr<AgreedPlan> ready_plan() = 0;
 
-  /// Whether a call may depend on what other ranks do for it.
+  /// Returns whether a call may depend on progress of other ranks.
   [[nodiscard]] static bool may_relay(const Graph& graph, Entry entry);
-  /// Warns that there is no plan for it, where a person has asked for one.
+  /// Warns that the call has no plan, if the user has asked for one.
   void warn_of_strict(const Graph& graph);
 
   [[nodiscard]] std::shared_ptr<Call> direct_call(std::int64_t number,
@@ -82,33 +83,35 @@ class CallQueue {
   [[nodiscard]] std::shared_ptr<Call> planned_call(const std::shared_ptr<PlanTurn>& turn,
                                                    std::int64_t number,
                                                    std::optional<Blocks>&& blocks);
-  [[nodiscard]] int straight_tag(std::int64_t number) const;
-  /// The last one that may receive with that tag; null where none does.
+  [[nodiscard]] int direct_tag(std::int64_t number) const;
+  /// Returns the last call that may still receive with this call's direct tag, or null.
   [[nodiscard]] std::shared_ptr<const Call> holder_of_tag(std::int64_t number) const;
   void keep_tag(std::int64_t number, const std::shared_ptr<Call>& call);
 
   const CallKind kind_;
-  const std::shared_ptr<const DirectRoute> route_;
-  const std::int64_t plan_after_;  ///< the number of the first call that may wait for a plan
-  /// How many calls before one that goes by something new that is begun.
+  const std::shared_ptr<const EdgeRoute> route_;
+  const std::int64_t plan_after_;  ///< number of the first call that may wait for a plan
+  /// Returns how many calls before call `number` work begins that takes effect with it.
   [[nodiscard]] static std::int64_t lead(std::int64_t number) {
     return std::min<std::int64_t>(4, number / 2);
   }
 
  private:
-  /// Unless it is refused already, with these arguments.
+  /// Numbers and begins a call: with `arguments`, or as a failed one if `entered.refused` is set.
   void take_turn(Graph& graph, bool blocking, NeighborArguments& arguments, Entered& entered);
 
-  Mutex mutex_;  ///< also of what derived ones have
+  Mutex mutex_;  ///< also guards members of derived classes
   std::int64_t entered_ VICINAL_GUARDED_BY(mutex_) = 0;
   bool warned_ = false;
-  std::array<std::weak_ptr<const Call>, GraphTags::turns> direct_;  ///< the last of each turn
+  /// last call with each direct tag
+  std::array<std::weak_ptr<const Call>, GraphTags::turns> direct_;
 };
 
-/// Calls of blocks of one size (alltoall, allgather). They go by a plan for blocks of any size, negotiated in the background: begun by
-/// the first call, and used by blocking ones at once; nonblocking ones post one message per edge until call `plan_after_`,
-/// later ones wait in a queue where the plan, or its channel, is not ready yet. Where the graph waits for repetition, it is
-/// begun `lead()` calls before that number, and blocking calls do as nonblocking ones.
+/// Calls of blocks of one size (alltoall, allgather). They use a plan for blocks of any size. The
+/// first call begins to negotiate it in the background. Blocking calls use it at once. Nonblocking
+/// calls post one message per edge until call `plan_after_`; later ones queue until the plan and
+/// its channel are ready. If the graph waits for repetition, planning begins `lead()` calls before
+/// call `plan_after_`, and blocking calls behave as nonblocking ones.
 class BlockQueue final : public CallQueue {
  public:
   BlockQueue(CallKind kind, const Graph& graph) : CallQueue(kind, graph) {}
@@ -127,9 +130,9 @@ class BlockQueue final : public CallQueue {
   std::vector<std::shared_ptr<PlanTurn>> planned_;
 };
 
-/// Calls with counts (alltoallv, alltoallw, allgatherv). They post one message per edge at once, until one has entered that
-/// waits for a plan: `lead()` calls before the number for which it is known to all that a review (review.hpp) takes effect, that
-/// begins.
+/// Calls with counts (alltoallv, alltoallw, allgatherv). They post one message per edge at once,
+/// until a replan (replan.hpp) takes effect. It begins `lead()` calls earlier, and all ranks know
+/// the number of the call from which it holds.
 class CountQueue final : public CallQueue {
  public:
   CountQueue(CallKind kind, const Graph& graph)
@@ -138,24 +141,24 @@ class CountQueue final : public CallQueue {
  private:
   static constexpr std::int64_t longest_period = 1024;
 
-  /// What holds from a call on.
+  /// The replan that holds from call `first` on.
   struct Era {
     std::int64_t first;
-    std::shared_ptr<Review> review;
+    std::shared_ptr<Replan> replan;
   };
 
   void prepare(Graph& graph, Entry entry) override;
   std::shared_ptr<Call> make(const Graph& graph, Entry entry,
                              NeighborArguments* arguments) override;
-  [[nodiscard]] bool goes_by_review(const Graph& graph, Entry entry) const;
+  [[nodiscard]] bool goes_by_replan(const Graph& graph, Entry entry) const;
   std::shared_ptr<AgreedPlan> ready_plan() override;
-  void begin_review(Graph& graph);
+  void begin_replan(Graph& graph);
 
   int channels_ = 1;
   std::int64_t next_effective_;
   std::deque<Era> eras_;
   SizeRecord sizes_;
-  std::array<std::weak_ptr<const Call>, most_in_flight> by_channel_;  ///< the last of each
+  std::array<std::weak_ptr<const Call>, most_in_flight> by_channel_;  ///< last call of each channel
 };
 
 }  // namespace vicinal

@@ -1,4 +1,4 @@
-// Where the pieces of a plan with capacities lie.
+// The layout of a plan with capacities.
 #include "collectives/capacity_plan.hpp"
 
 namespace vicinal {
@@ -9,7 +9,6 @@ constexpr std::int64_t word_bytes = 8;
 
 }  // namespace
 
-/// Whether a plan does anything else than to send each edge's data straight to where they are needed.
 bool is_more_than_direct(const Plan& plan, const Neighborhood& neighborhood) {
   std::size_t sends = 0;
   for (const Operation& operation : plan.operations) {

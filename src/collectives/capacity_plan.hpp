@@ -1,4 +1,4 @@
-// The plan by which calls with counts go, with room for so many bytes on each edge.
+// The plan of calls with counts. It reserves a number of bytes, the capacity, for each edge.
 #pragma once
 
 #include <algorithm>
@@ -12,19 +12,19 @@
 
 namespace vicinal {
 
-/// A plan with capacities, and where the pieces of its edges lie in what it moves: words of eight bytes, of which the
-/// first says how many bytes follow.
+/// A plan with capacities, and the layout of the data that it moves, in words of eight bytes. The
+/// first word of each edge's piece is a header with the number of bytes that follow.
 struct CapacityPlan {
-  /// One of its executions in flight; calls use it one after the other.
+  /// Buffers and executions of one channel. Calls use it one after the other.
   struct Turn {
     std::unique_ptr<Executions> executions;
     std::vector<std::int64_t> source;
     std::vector<std::int64_t> target;
     [[nodiscard]] Binding binding();
   };
-  /// One side.
+  /// Layout of one side.
   struct Rooms {
-    std::vector<std::int64_t> capacities;  ///< bytes, by piece
+    std::vector<std::int64_t> capacities;  ///< in bytes, by piece
     std::vector<Index> places;             ///< by piece, in words
     Index words = 0;
     explicit Rooms(std::vector<std::int64_t> all);
@@ -33,19 +33,20 @@ struct CapacityPlan {
     }
     [[nodiscard]] Index size(std::size_t piece) const { return 1 + (capacities[piece] + 7) / 8; }
   };
-  Rooms out;           ///< a single piece where all edges carry the same block
-  Rooms in;            ///< by edge
-  std::int64_t first;  ///< the number of the first call that goes by it
+  Rooms out;           ///< a single piece if all edges carry the same block
+  Rooms in;            ///< one piece per edge
+  std::int64_t first;  ///< number of the first call that uses it
   Chosen chosen;
   std::vector<Turn> turns;
 
-  /// All that later calls may need memory for, so that none of them fails for want of it.
+  /// Allocates the memory that later calls need, so that none of them fails to allocate it.
   void make_turns();
-  /// Whether its contest has found that one message per edge is the quickest, as far as this rank is concerned.
+  /// Returns whether its contest has found one message per edge to be fastest, as far as this
+  /// rank's plan shows.
   [[nodiscard]] bool is_better_direct(const Neighborhood& neighborhood) const;
 };
 
-/// Whether a plan does anything else than to send each edge's data straight to where they are needed.
+/// Returns whether a plan does more than send each edge's data directly to its receiver.
 bool is_more_than_direct(const Plan& plan, const Neighborhood& neighborhood);
 
 }  // namespace vicinal

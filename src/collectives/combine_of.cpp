@@ -1,4 +1,4 @@
-// The table of operators and types that have kernels.
+// Tables of the operators and types that have kernels.
 #include "collectives/combine_of.hpp"
 
 #include <optional>
@@ -53,7 +53,7 @@ std::optional<ElementType> element_type(MPI_Datatype type) {
   return std::nullopt;
 }
 
-/// What MPI's predefined operators tell apart.
+/// Classes of types that MPI's predefined operators distinguish.
 enum class TypeClass : std::uint8_t { floating, complex, pair };
 
 std::optional<TypeClass> class_of(MPI_Datatype type) {
@@ -90,7 +90,8 @@ struct Operator {
   bool of_pairs = false;
 };
 
-/// Refuses what no MPI can combine. Of other types MPI itself knows, once it is asked to.
+/// Throws if no MPI can combine `type` with `op`. For types without a class, MPI decides when it is
+/// called.
 void check_operator(MPI_Op op, MPI_Datatype type) {
   const std::optional<TypeClass> its = class_of(type);
   if (!its) return;

@@ -1,4 +1,4 @@
-// From MPI's operators and types to ours.
+// Converts MPI's operators and types.
 #pragma once
 
 #include <mpi.h>
@@ -7,9 +7,9 @@
 
 namespace vicinal {
 
-/// How `op` combines elements of `values` values of `type`: by a kernel for the common operators on
-/// plain numbers, by MPI otherwise. An operation fault for MPI_OP_NULL, and for an operator of MPI's that no MPI
-/// defines for the type.
+/// Returns how `op` combines elements of `values` values of `type`: by a kernel for common
+/// operators on plain numbers, else by MPI. Throws an operation fault for MPI_OP_NULL, and for a
+/// predefined operator that no MPI defines for the type.
 Combine combine_of(MPI_Op op, MPI_Datatype type, Index values);
 
 }  // namespace vicinal

@@ -1,4 +1,4 @@
-// Reading MPI's ways to describe a buffer.
+// Reads MPI's descriptions of buffers.
 #include "collectives/edge_data.hpp"
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/product.hpp"
 
 namespace vicinal {
@@ -57,7 +58,7 @@ void check(const EdgeData& data, const char* what) {
       require(piece.count >= 0, Fault::count, names.counts, "[", piece.entry, "] is ", piece.count,
               "; counts must not be negative");
     }
-    // A null buffer is MPI_BOTTOM where the type, or a displacement in bytes, may be an address.
+    // A null buffer is MPI_BOTTOM if the type, or a displacement in bytes, may hold an address.
     const bool by_address = !piece.type.contiguous || (data.in_bytes && piece.offset != 0);
     const Index bytes = product(piece.count, piece.type.size);
     announced = announced || (bytes > 0 && !by_address);
@@ -68,7 +69,7 @@ void check(const EdgeData& data, const char* what) {
 
 namespace {
 
-/// Where data of a piece certainly lies, as addresses.
+/// Returns the range of addresses in which the piece is certain to have data.
 std::pair<std::uintptr_t, std::uintptr_t> occupied(const EdgeData& data, const EdgePiece& piece) {
   const auto begin = reinterpret_cast<std::uintptr_t>(
       address(data.buffer, piece.offset + piece.type.true_lower_bound));
@@ -102,7 +103,7 @@ namespace {
        "less than that of the block before it plus its count");
 }
 
-/// Whether no block begins before the end of the one before it.
+/// Returns whether no block begins before the end of the block before it.
 bool ascend(const EdgeData& data) {
   std::uintptr_t last = 0;
   for (const EdgePiece& piece : data.pieces) {
@@ -130,7 +131,7 @@ void check_disjoint(const EdgeData& receive) {
   std::sort(blocks.begin(), blocks.end(),
             [](const Block& a, const Block& b) { return a.begin < b.begin; });
   for (std::size_t i = 1; i < blocks.size(); ++i) {
-    // Those before it are disjoint, so the last of them reaches farthest.
+    // The blocks before it are disjoint, so the last of them ends last.
     if (blocks[i].begin < blocks[i - 1].end) {
       refuse_overlap(*blocks[i - 1].piece, *blocks[i].piece);
     }
@@ -156,10 +157,40 @@ EdgeData sent_in_place(const EdgeData& receive) {
 }
 
 std::byte* address(const void* buffer, std::int64_t offset) {
-  // From MPI_BOTTOM, which may be null, an offset is an address: no pointer to calculate with.
+  // With MPI_BOTTOM, which may be null, the offset is the address: pointer arithmetic is not
+  // possible.
   // NOLINTNEXTLINE(performance-no-int-to-ptr)
   return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(buffer) +
                                       static_cast<std::uintptr_t>(offset));
+}
+
+void note_room_left() noexcept {
+  log_once(LogLevel::info,
+           "less has come in an exchange than its receive counts announce; the standard has both "
+           "ends of an edge give the same count, but MPI's own messages allow it");
+}
+
+void check_fits(const EdgePiece& from, const EdgeData& receive, const EdgePiece& to) {
+  const bool fits = receive.at_most ? from.bytes() <= to.bytes() : from.bytes() == to.bytes();
+  if (fits && from.bytes() < to.bytes()) note_room_left();
+  require(fits, Fault::count, "an edge of this rank to itself sends ", from.bytes(), " bytes, but ",
+          to.bytes(), " are expected; both ends of an edge must give the same count");
+}
+
+void copy_piece(const EdgeData& send, const EdgePiece& from, const EdgeData& receive,
+                const EdgePiece& to, MPI_Comm communicator) {
+  check_fits(from, receive, to);
+  const std::byte* source = address(send.buffer, from.offset);
+  std::byte* target = address(receive.buffer, to.offset);
+  if (from.type.contiguous) {
+    mpi::unpack_bytes(to.type, source, target, from.bytes(), communicator);
+  } else if (to.type.contiguous) {
+    mpi::pack(from.type, source, from.count, target, communicator);
+  } else {
+    const MemoryBlock bytes(kind_of(source).staging(), static_cast<std::size_t>(from.bytes()));
+    mpi::pack(from.type, source, from.count, bytes.data(), communicator);
+    mpi::unpack_bytes(to.type, bytes.data(), target, from.bytes(), communicator);
+  }
 }
 
 }  // namespace vicinal

@@ -1,5 +1,5 @@
-// What the arguments of a neighborhood collective say: for each edge of the graph, where its piece
-// of the user's buffer lies and what it holds.
+// The arguments of a neighborhood collective. For each edge of the graph, they give the place of
+// its piece in the user's buffer, its count and its type.
 #pragma once
 
 #include <mpi.h>
@@ -19,31 +19,32 @@
 namespace vicinal {
 
 struct EdgePiece {
-  int entry = 0;            ///< of the user's arrays, for messages
+  int entry = 0;            ///< index in the user's arrays, for error messages
   std::int64_t offset = 0;  ///< bytes from the buffer's address
   Index count = 0;
   mpi::Datatype type;
   [[nodiscard]] std::int64_t bytes() const { return count * type.size; }
 };
 
-/// One side's data.
+/// The data of one side.
 struct EdgeData {
-  const void* buffer = nullptr;   ///< written through on the receive side
-  std::vector<EdgePiece> pieces;  ///< by edge; a single one where all carry the same block
+  const void* buffer = nullptr;   ///< the receive side writes through it
+  std::vector<EdgePiece> pieces;  ///< by edge; one piece if all edges carry the same block
   bool one_block = false;         ///< all edges carry the same block
-  bool in_bytes = false;   ///< displacements were bytes: addresses, where the buffer is MPI_BOTTOM
+  bool in_bytes = false;   ///< displacements are in bytes: addresses, if the buffer is MPI_BOTTOM
   bool one_count = false;  ///< one count holds for all entries
-  /// What is sent lies where something else is received: whoever moves the data moves a copy, which is taken first.
+  /// The data to send lie where other data are received, so a copy is made first and sent.
   bool in_place = false;
-  /// Of what is received less may come than the counts announce. The standard forbids it, but MPI's own messages allow it.
+  /// Less may arrive than the receive counts announce. The standard forbids that, but MPI's own
+  /// messages allow it.
   bool at_most = false;
-  std::shared_ptr<const MemoryBlock> copy;  ///< that the buffer is, where it is one
+  std::shared_ptr<const MemoryBlock> copy;  ///< owner of the buffer, if that is a copy
   [[nodiscard]] const EdgePiece& piece(std::size_t edge) const {
     return pieces[one_block ? 0 : edge];
   }
 };
 
-/// What MPI calls the arguments of a side.
+/// Names of a side's arguments in MPI's functions.
 struct ArgumentNames {
   const char* count;
   const char* counts;
@@ -51,13 +52,14 @@ struct ArgumentNames {
   const char* type;
   const char* types;
 };
-/// Of `what`, which is "send" or "receive".
+/// Returns the names for `what`, which is "send" or "receive".
 const ArgumentNames& names_of(std::string_view what);
 
-/// Has a fault say which of the types in an array it is.
+/// Describes the type of an entry. A fault names the array `types` and the entry.
 mpi::Datatype described_entry(MPI_Datatype type, const char* types, int entry);
 
-/// `count(entry)`: how many elements an edge's piece has. `place(entry, extent)`: at which byte it begins.
+/// Returns the data of a side. `count(entry)`: number of elements of an edge's piece. `place(entry,
+/// extent)`: the byte at which the piece begins.
 template <class CountOf, class PlaceOf>
 EdgeData blocks_by_entry(const void* buffer, MPI_Datatype type, const Ends& ends, CountOf count,
                          PlaceOf place) {
@@ -77,9 +79,10 @@ EdgeData blocks_by_entry(const void* buffer, MPI_Datatype type, const Ends& ends
   return data;
 }
 
-/// The four ways in which MPI's arguments describe a side. Types are looked at only where there are
-/// elements: MPICH takes MPI_DATATYPE_NULL elsewhere. The arrays have an entry for each of `ends.ranks`;
-/// displacements are in extents of the type, or where there are several types, in bytes.
+/// The four forms in which MPI's arguments describe a side. Types are read only if there are
+/// elements: elsewhere MPICH accepts MPI_DATATYPE_NULL. The arrays have an entry for each of
+/// `ends.ranks`. Displacements are in extents of the type, or, if there are several types, in
+/// bytes.
 EdgeData one_block(const void* buffer, Index count, MPI_Datatype type, const Ends& ends);
 EdgeData equal_blocks(const void* buffer, Index count, MPI_Datatype type, const Ends& ends);
 template <class Count, class Displacement>
@@ -109,7 +112,7 @@ EdgeData typed_blocks(const void* buffer, const Count* counts, const MPI_Aint* d
   return data;
 }
 
-/// In how many equal partitions edges become ready or arrive, by entry of the user's arrays.
+/// Number of equal partitions in which edges become ready or arrive, by entry of the user's arrays.
 struct PartitionCounts {
   std::vector<int> send;
   std::vector<int> receive;
@@ -119,35 +122,47 @@ struct PartitionCounts {
 struct NeighborArguments {
   EdgeData send;
   EdgeData receive;
-  /// An identity for each element sent, edge after edge: elements of one identity have equal
-  /// values, and travel once where the planner can share them.
+  /// An identity for each element sent, edge after edge. Elements with one identity have equal
+  /// values, and travel once if the planner can share them.
   std::optional<std::vector<Index>> items;
   std::optional<PartitionCounts> partitions;
   bool equal_blocks = false;  ///< all ranks send blocks of the same size along all edges
-  /// Of those blocks, where this rank takes part without an edge of its own.
+  /// Size of those blocks, on a rank that participates without edges of its own.
   std::int64_t idle_block_bytes = 0;
 };
 
-/// What can be seen to be wrong with a side: `what` is "send" or "receive". Throws count and buffer
-/// faults.
+/// Throws a count or buffer fault if the data of a side are visibly wrong. `what` is "send" or
+/// "receive".
 void check(const EdgeData& data, const char* what);
 
-/// Throws a buffer fault where a block that is sent shares memory with one that is received. Of
-/// datatypes with gaps only the first byte of data is known to lie where it seems to.
+/// Throws a buffer fault if a block to send shares memory with one that is received. For datatypes
+/// with gaps, only the place of the first byte of data is certain.
 void check_apart(const EdgeData& send, const EdgeData& receive);
 
-/// Throws a buffer fault where two blocks that are received share memory, which MPI forbids. Reads the blocks once where
-/// they lie in the order of memory, else sorts them. Of datatypes with gaps as above.
+/// Throws a buffer fault if two received blocks share memory, which MPI forbids. Sorts the blocks
+/// unless they are in the order of memory. Treats datatypes with gaps as check_apart().
 void check_disjoint(const EdgeData& receive);
 
-/// Copies of the types, which the pieces then name: the user may free theirs. Types without gaps are
-/// left out on request, for those who move such data as bytes.
+/// Throws a count fault if piece `from` does not fit piece `to`.
+void check_fits(const EdgePiece& from, const EdgeData& receive, const EdgePiece& to);
+
+/// Copies a piece to another one, whatever their types. Throws as check_fits().
+void copy_piece(const EdgeData& send, const EdgePiece& from, const EdgeData& receive,
+                const EdgePiece& to, MPI_Comm communicator);
+
+/// Logs once that receive counts announce more than was sent.
+void note_room_left() noexcept;
+
+/// Copies the types of the pieces, which name the copies from then on, so the user may free theirs.
+/// Copies types without gaps only on request: callers that move such data as bytes do not need
+/// them.
 std::vector<mpi::KeptType> keep_types(EdgeData& data, bool without_gaps_too);
 
-/// What is sent with MPI_IN_PLACE among all ranks: to each the same as comes from it, from its place.
+/// Returns the data to send with MPI_IN_PLACE in an exchange among all ranks: to each rank the
+/// block that comes from it.
 EdgeData sent_in_place(const EdgeData& receive);
 
-/// An address as the user means it, also where the buffer is MPI_BOTTOM.
+/// Returns the address that the user means, also if the buffer is MPI_BOTTOM.
 [[nodiscard]] std::byte* address(const void* buffer, std::int64_t offset);
 
 }  // namespace vicinal

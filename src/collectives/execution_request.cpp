@@ -1,4 +1,4 @@
-// Beginning the executions of a request, and waiting for them.
+// Starts the executions of a request, and waits for them.
 #include "collectives/execution_request.hpp"
 
 #include <sstream>

@@ -1,5 +1,5 @@
-// A request whose executions are those of a plan, or of several while the quickest is being found, in one of their
-// channels.
+// A request that executes a plan in one of its channels, or several plans while a contest compares
+// them.
 #pragma once
 
 #include <atomic>
@@ -18,41 +18,42 @@ class ExecutionRequest : public Request {
   [[nodiscard]] bool in_flight() const final { return executions_->in_flight(); }
   void start() final;
   void name_awaited(std::ostream& out) const final { executions_->name_awaited(out); }
-  /// By which the last execution went, or the next will go.
+  /// Plan of the last execution, or of the next.
   [[nodiscard]] const AgreedPlan& plan() const { return executions_->plan(); }
 
  protected:
   using Request::Request;
-  /// For the end of a constructor: what is to be executed, and where.
+  /// Sets what the request executes, and in which channel. For the end of a constructor.
   void execute(const Chosen& chosen, bool reverse, int channel) {
-    mpi::with_memory([&] { executions_.emplace(chosen, reverse, channel); });
+    executions_.emplace(chosen, reverse, channel);
   }
-  /// Begins an execution, in one thread at a time.
+  /// Begins an execution. One thread at a time.
   void launch() {
     if (in_flight()) [[unlikely]]
       refuse_start();
     begin();
   }
-  /// In the place of a start that cannot be made.
-  void start_at_fault() { executions_->start_at_fault(); }
-  /// For the beginning of a destructor: waits for an execution in flight, which uses what is destroyed next.
+  /// Participates in an execution that this rank cannot start, so that other ranks can complete.
+  void start_after_failure() { executions_->start_after_failure(); }
+  /// Waits for an execution in flight, which uses members that are destroyed next. For the
+  /// beginning of a destructor.
   void end() noexcept { executions_.reset(); }
   [[nodiscard]] Executions& executions() { return *executions_; }
 
-  /// Where the data are read, and written.
+  /// Addresses at which data are read and written.
   struct Places {
     const std::byte* source = nullptr;
     const std::byte* target = nullptr;
   };
 
  private:
-  /// Begins an execution. Of one with nothing in flight.
+  /// Begins an execution. None is in flight.
   virtual void begin() = 0;
-  /// All that was due has come.
+  /// Called when all data of an execution have arrived.
   virtual void take() = 0;
-  /// Those of the next execution, or the one in flight.
+  /// Places of the execution in flight, or of the next.
   [[nodiscard]] virtual Places places() const = 0;
-  /// Writes the program's own part that the execution in flight still lacks, if any.
+  /// Writes what the execution in flight still needs from the program itself, if anything.
   virtual void describe_missing(std::ostream&) const {}
 
   [[noreturn]] void refuse_start() const;

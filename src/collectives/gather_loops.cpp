@@ -1,4 +1,4 @@
-// Counting calls by their sizes, and planning what has come often.
+// Counts calls by their block sizes, and plans those that repeat.
 #include "collectives/gather_loops.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace vicinal {
 
-/// Calls whose plan is for blocks of these sizes.
+/// Calls with a plan for particular block sizes.
 class SizedQueue final : public CallQueue {
  public:
   SizedQueue(const Graph& graph, std::shared_ptr<KeptPlan> kept)
@@ -24,13 +24,14 @@ class SizedQueue final : public CallQueue {
     }
   }
 
-  /// Of MPI's own and plans; null where there is none, or none any more.
+  /// Contest between MPI's own allgather and plans; null if there is none, or it is over.
   [[nodiscard]] const std::shared_ptr<Contest>& contest() const { return contest_; }
-  /// The number of the next call in it.
+  /// Number of the next call in the contest.
   [[nodiscard]] std::int64_t next() const { return calls_; }
-  /// That one is left to MPI.
+  /// Counts the next call as one that MPI carries out.
   void leave_next() { ++calls_; }
-  /// The contest is over. Plans that lost are let go; where MPI's own has won, all but the first.
+  /// Ends the contest, and frees the plans that lost; if MPI's own allgather has won, all but the
+  /// first.
   void settle() {
     if (contest_->winner() == nullptr) {
       for (const auto& turn : turns_) turn->executions.reset();
@@ -38,7 +39,7 @@ class SizedQueue final : public CallQueue {
     }
     contest_.reset();
   }
-  /// Whether MPI's own has won.
+  /// Returns whether MPI's own allgather has won.
   [[nodiscard]] bool is_left() const { return is_left_; }
 
  private:
@@ -63,14 +64,14 @@ class SizedQueue final : public CallQueue {
   const std::size_t own_;
   const std::shared_ptr<KeptPlan> kept_;
   std::shared_ptr<Contest> contest_;
-  std::int64_t calls_ = 0;  ///< that have entered, or were left to MPI
+  std::int64_t calls_ = 0;  ///< number of calls that have entered, or that MPI has carried out
   bool is_left_ = false;
   std::vector<std::shared_ptr<PlanTurn>> turns_;
 };
 
 namespace {
 
-/// In bytes: the blocks lie one after the other, in the order of ranks.
+/// Makes a pattern in bytes. The blocks lie one after the other, in the order of ranks.
 Pattern pattern_of(const Neighborhood& neighborhood, const std::vector<std::int64_t>& bytes) {
   Pattern pattern;
   pattern.identity = true;
@@ -97,10 +98,12 @@ std::string name_of(const BlockSizes& sizes) {
 }  // namespace
 
 GatherLoops::Way GatherLoops::enter(const BlockSizes& sizes, Form form) {
-  std::list<Loop> forgotten;  // destroyed after the lock: that may progress other things
+  // Destroyed after the lock is released, since that may progress activities.
+  std::list<Loop> forgotten;
   const Lock lock(mutex_);
   Loop& loop = find(sizes, forgotten);
-  // Counted once nothing can fail any more: a rank without memory calls again.
+  // Counts the call only when nothing can fail any more: a rank that fails to allocate may call
+  // again.
   if (loop.calls + 1 == graph_->settings().options.plan_after) {
     loop.price = price_of(sizes);
     loop.stage = pays(loop.price) ? Stage::due : Stage::left;
@@ -116,7 +119,7 @@ GatherLoops::Way GatherLoops::enter(const BlockSizes& sizes, Form form) {
   return way_of_next(loop);
 }
 
-/// Waits where a verdict is due.
+/// Waits if a decision is due.
 GatherLoops::Way GatherLoops::way_of_next(Loop& loop) const {
   SizedQueue* const queue = loop.queue.get();
   if (queue == nullptr || queue->is_left()) return {};
@@ -162,8 +165,8 @@ void GatherLoops::plan(Loop& loop) const {
         loop.is_contested ? std::optional<PlanningTask>(task) : std::nullopt, Against::mpi_too);
     kept->planning = Planning::begin(std::move(task));
     kept->planning->wait();
-    loop.queue =
-        std::make_shared<SizedQueue>(*graph_, kept);  // throws where there is no plan: on all ranks
+    // Throws on all ranks if there is no plan.
+    loop.queue = std::make_shared<SizedQueue>(*graph_, kept);
     loop.stage = Stage::planned;
   } catch (const std::exception& fault) {
     loop.stage = Stage::left;
@@ -186,7 +189,7 @@ GatherPrice GatherLoops::price_of(const BlockSizes& sizes) const {
 }
 
 bool GatherLoops::pays(const GatherPrice& price) const {
-  // What a person has named is taken.
+  // A planner that the user has named is used in any case.
   const std::string& named = graph_->settings().allgather;
   return named == "automatic" ? price.pays() : named != "direct";
 }

@@ -1,12 +1,16 @@
-// The allgathers of a communicator, for a program that knows nothing of plans: where blocks of the same sizes come again
-// and again they get a plan for just these sizes, if that is expected to pay; all others are left to MPI.
+// The allgathers of a communicator, for a program that does not know of plans. Allgathers whose
+// block sizes repeat get a plan for just these sizes, if that is expected to pay. MPI carries out
+// all others.
 //
-// Nobody is asked what goes by a plan. It follows from the sizes of the blocks, all of which each rank knows, and from the
-// order and the form of the calls, in which MPI has all ranks agree. Plans are made in blocking calls alone, which may
-// wait for the other ranks: so all know, when a call enters, whether there is one. Not for several threads at once.
+// Ranks exchange nothing to find out which calls use a plan. The choice follows from the block
+// sizes, and from the order and form of the calls. Each rank knows the sizes, and MPI requires
+// order and form to be equal on all ranks. Only blocking calls make plans, since they may wait for
+// other ranks. So every rank knows, when a call enters, whether there is a plan. Calls must not
+// come from several threads at once.
 //
-// Where all calls have been blocking until the plan is made, plans and MPI's own compete (contest.hpp); nonblocking ones, which must
-// not wait for a verdict, are left to MPI from then on.
+// If all calls before a plan is made are blocking, plans and MPI's own allgather compete
+// (contest.hpp). Nonblocking calls must not wait for a decision, so MPI carries them out from then
+// on.
 #pragma once
 
 #include <cstddef>
@@ -26,39 +30,41 @@ namespace vicinal {
 
 class SizedQueue;
 
-/// Bytes of each rank's block; a single number where all have as many.
+/// Bytes of each rank's block; one number if all are equal.
 using BlockSizes = std::vector<std::int64_t>;
 
 class GatherLoops {
  public:
-  /// Sizes that are kept in mind; the ones not seen for longest are forgotten, with their plan.
+  /// Number of block sizes that are remembered. The least recently used are forgotten first, with
+  /// their plan.
   static constexpr std::size_t most_kept = 16;
 
-  /// `graph`: a complete one, for these calls alone.
+  /// `graph`: a complete graph, used for these calls alone.
   explicit GatherLoops(std::shared_ptr<Graph> graph) : graph_(std::move(graph)) {}
   GatherLoops(const GatherLoops&) = delete;
   GatherLoops& operator=(const GatherLoops&) = delete;
   ~GatherLoops() = default;
 
-  /// By what a call goes.
+  /// The method by which a call is carried out.
   struct Way {
-    std::shared_ptr<CallQueue> queue = nullptr;  ///< null where MPI is to carry it out
-    std::shared_ptr<Contest> contest = nullptr;  ///< null where nobody compares what it takes
-    std::int64_t number = 0;                     ///< in that contest
+    std::shared_ptr<CallQueue> queue = nullptr;  ///< null if MPI carries out the call
+    std::shared_ptr<Contest> contest = nullptr;  ///< null if the call is not timed
+    std::int64_t number = 0;                     ///< number of the call in that contest
   };
-  /// A call enters. Collective where the form is blocking.
+  /// Enters a call. Collective if the form is blocking.
   [[nodiscard]] Way enter(const BlockSizes& sizes, Form form);
-  /// Whether an exchange that is planned for itself is better left to MPI.
+  /// Returns whether a plan is expected to be better than MPI for an exchange that gets one of its
+  /// own.
   [[nodiscard]] bool pays(const BlockSizes& sizes) const;
 
   [[nodiscard]] const std::shared_ptr<Graph>& graph() const { return graph_; }
 
-  /// What there are plans for.
+  /// A plan in use, for reports.
   struct PlanInUse {
     std::string what;
     std::shared_ptr<AgreedPlan> plan;
     GatherPrice price;
-    std::string measured;  ///< what was; "" where nothing was
+    std::string measured;  ///< outcome of the contest, or ""
   };
   [[nodiscard]] std::vector<PlanInUse> plans();
 
@@ -67,11 +73,11 @@ class GatherLoops {
   struct Loop {
     BlockSizes sizes;
     std::int64_t calls = 0;
-    bool some_nonblocking = false;  ///< of them
-    bool is_contested = false;      ///< MPI's own takes part, or did
+    bool some_nonblocking = false;  ///< whether some of the calls were nonblocking
+    bool is_contested = false;      ///< whether MPI's own allgather competes, or did
     Stage stage = Stage::counted;
     GatherPrice price;
-    std::shared_ptr<SizedQueue> queue;  ///< where it is planned
+    std::shared_ptr<SizedQueue> queue;  ///< null if there is no plan
     std::string measured;
   };
 
@@ -84,7 +90,7 @@ class GatherLoops {
 
   std::shared_ptr<Graph> graph_;
   Mutex mutex_;
-  std::list<Loop> loops_ VICINAL_GUARDED_BY(mutex_);  ///< the one seen last is the first
+  std::list<Loop> loops_ VICINAL_GUARDED_BY(mutex_);  ///< most recently used first
 };
 
 }  // namespace vicinal

@@ -1,5 +1,5 @@
-// MPI's own is taken to be the best of the algorithms that MPICH and Open MPI choose from (recursive doubling, Bruck's,
-// the ring), by messages inside of a host too.
+// MPI's own allgather is assumed to use the best of the algorithms that MPICH and Open MPI choose
+// from (recursive doubling, Bruck's, the ring). Within a host it is assumed to use messages, too.
 #include "collectives/gather_price.hpp"
 
 #include <algorithm>

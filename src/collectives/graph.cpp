@@ -1,7 +1,6 @@
-// Graph creation, and agreeing on plans for a graph. Creation is collective: a fault goes with the letters
-// of all, and only a rank that cannot write any tells every other one. A rank that fails behind its last letter
-// tells nobody then: the others hear of it in their next planning on the graph. Where more than the graph is made, all meet in the end,
-// by an allreduce that takes no memory.
+// Creates graphs, and plans for them. Creation is collective, and a fault travels with the control
+// messages of all ranks. A rank that cannot send those sends a fault notice to every other rank. A
+// rank that has completed creation by then learns of it when it next plans on the graph.
 #include "collectives/graph.hpp"
 
 #include <algorithm>
@@ -15,11 +14,11 @@
 #include "collectives/adjacency.hpp"
 #include "collectives/call_queue.hpp"
 #include "discovery/findings.hpp"
-#include "execute/progress_thread.hpp"
 #include "mpi/arrivals.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/drive.hpp"
 #include "mpi/topology.hpp"
+#include "progress/progress_thread.hpp"
 
 namespace vicinal {
 
@@ -32,7 +31,7 @@ void check_neighbours(std::span<const int> ranks, int size, const char* what) {
   }
 }
 
-/// The ranks at the other ends of the edges.
+/// Returns the ranks at the other ends of the edges.
 std::vector<int> peers(const Ends& ends) {
   std::vector<int> ranks;
   ranks.reserve(ends.entry_of.size());
@@ -47,55 +46,16 @@ Ends::Ends(std::vector<int> all) : ranks(std::move(all)), entry_of(ranks.size())
   std::iota(entry_of.begin(), entry_of.end(), 0);
 }
 
-struct Graph::Unmade {};
-
-Graph::Graph(const Unmade& /*unmade*/, std::shared_ptr<mpi::Communicator> communicator,
-             Ends sources, Ends destinations, Settings settings)
+Graph::Graph(std::shared_ptr<mpi::Communicator> communicator, Ends sources, Ends destinations,
+             Settings settings, std::optional<Error> fault)
     : settings_(std::move(settings)),
       sources_(std::move(sources)),
       destinations_(std::move(destinations)),
-      communicator_(std::move(communicator)) {}
-
-Graph::Graph(std::shared_ptr<mpi::Communicator> communicator, Ends sources, Ends destinations,
-             Settings settings, std::optional<Error> fault)
-    : Graph(Unmade(), std::move(communicator), std::move(sources), std::move(destinations),
-            std::move(settings)) {
-  create(std::move(fault), nullptr, {});
-}
-
-std::shared_ptr<Graph> Graph::make(std::shared_ptr<mpi::Communicator> communicator, Ends sources,
-                                   Ends destinations, Settings settings, std::optional<Error> fault,
-                                   const Besides& besides) {
-  using Place = std::optional<Graph>;
-  std::shared_ptr<Place> place;
-  attempt(fault, [&] { place = std::make_shared<Place>(); });
-  // At fault, this rank takes part with a graph that it does not keep.
-  Place unkept;
-  Graph& graph = (place ? *place : unkept)
-                     .emplace(Unmade(), std::move(communicator), std::move(sources),
-                              std::move(destinations), std::move(settings));
-  std::shared_ptr<Graph> self(place, &graph);
-  graph.create(std::move(fault), self, besides);
-  return self;
-}
-
-void Graph::create(std::optional<Error> fault, const std::shared_ptr<Graph>& self,
-                   const Besides& besides) {
-  id_ = next_graph_number(*communicator_);
+      communicator_(std::move(communicator)),
+      id_(next_graph_number(*communicator_)) {
   const mpi::NamedCall call(*communicator_, "the creation of a graph", {{id_, 0}, true});
   neighborhood_.rank = communicator_->rank();
-  if (!besides.prepare && besides.least.empty()) return negotiate(std::move(fault));
-  std::optional<Finding> finding;
-  attempt(finding, [&] {
-    negotiate(std::move(fault));
-    if (besides.prepare) besides.prepare(self);
-  });
-  std::array<std::int64_t, mpi::most_reduced> room{vote(*communicator_, finding)};
-  const std::span<std::int64_t> theirs = std::span(room).subspan(1, besides.least.size());
-  std::copy(besides.least.begin(), besides.least.end(), theirs.begin());
-  mpi::allreduce_min(communicator_->handle(), std::span(room).first(1 + theirs.size()));
-  settle(*communicator_, room.front(), finding);
-  std::copy(theirs.begin(), theirs.end(), besides.least.begin());
+  negotiate(std::move(fault));
 }
 
 void Graph::negotiate(std::optional<Error> fault) {
@@ -122,11 +82,11 @@ void Graph::negotiate(std::optional<Error> fault) {
          std::move(fault), settings_.options.idle_ranks_lead});
     neighborhood_ = mpi::drive(*communicator_, {id_, 0}, conversation, task);
   } catch (const SettledFault&) {
-    throw;  // all know
+    throw;  // all ranks know
   } catch (const mpi::FaultElsewhere&) {
-    throw;  // all have been told
+    throw;  // all ranks get a notice
   } catch (const std::exception&) {
-    // All wait for this rank, which cannot go on: tell everybody.
+    // All ranks wait for this rank, which cannot continue: notify every rank.
     const auto others = [&] {
       std::set<int> ranks;
       for (int rank = 0; rank < communicator_->size(); ++rank) ranks.insert(rank);
@@ -151,7 +111,7 @@ Graph::Graph(const Graph& original, std::int64_t number)
 
 Graph::~Graph() = default;
 
-std::shared_ptr<Graph> Graph::make_twin(std::int64_t number) const {
+std::shared_ptr<Graph> Graph::clone(std::int64_t number) const {
   return std::shared_ptr<Graph>(new Graph(*this, number));
 }
 
@@ -181,27 +141,16 @@ std::shared_ptr<Graph> Graph::from_one_side(MPI_Comm user, std::vector<int> know
   });
   Adjacency all = adjacency_of(*communicator, edges, settings, std::move(fault));
   (are_sources ? all.sources : all.destinations) = std::move(known);  // in the user's order
-  std::optional<Error> lacking;
-  Ends sources, destinations;
-  attempt(lacking, [&] {
-    sources = Ends(std::move(all.sources));
-    destinations = Ends(std::move(all.destinations));
-  });
-  return make(std::move(communicator), std::move(sources), std::move(destinations),
-              std::move(settings), std::move(lacking));
+  return make(std::move(communicator), Ends(std::move(all.sources)),
+              Ends(std::move(all.destinations)), std::move(settings), std::nullopt);
 }
 
 std::shared_ptr<Graph> Graph::complete(std::shared_ptr<mpi::Communicator> communicator,
-                                       Settings settings, std::optional<Error> fault,
-                                       const Besides& besides) {
-  Ends sources, destinations;
-  attempt(fault, [&] {
-    std::vector<int> all(static_cast<std::size_t>(communicator->size()));
-    std::iota(all.begin(), all.end(), 0);
-    sources = destinations = Ends(std::move(all));
-  });
-  auto graph = make(std::move(communicator), std::move(sources), std::move(destinations),
-                    std::move(settings), std::move(fault), besides);
+                                       Settings settings, std::optional<Error> fault) {
+  std::vector<int> all(static_cast<std::size_t>(communicator->size()));
+  std::iota(all.begin(), all.end(), 0);
+  const Ends ends(std::move(all));
+  auto graph = make(std::move(communicator), ends, ends, std::move(settings), std::move(fault));
   graph->complete_ = true;
   return graph;
 }
@@ -259,7 +208,7 @@ void Graph::refuse_plan(const Error& fault) {
       [&] { return Planning::begin(task({}, find_planner("direct"), {}, fault, 1)); });
   planning->wait();
   static_cast<void>(planning->plan());
-  throw fault;  // of a rank that plans with nobody
+  throw fault;  // for a rank that plans alone
 }
 
 Chosen Graph::plan_persistent(const Pattern& pattern, const Settings& settings, PlanOptions options,
@@ -325,7 +274,7 @@ CallQueue& Graph::calls(CallKind kind) {
   if (CallQueue* const queue = ready.load(std::memory_order_acquire)) return *queue;
   const Lock lock(mutex_);
   auto& queue = made_[static_cast<std::size_t>(kind)];
-  if (!queue) mpi::with_memory([&] { queue = CallQueue::of(kind, *this); });
+  if (!queue) queue = CallQueue::of(kind, *this);
   ready.store(queue.get(), std::memory_order_release);
   return *queue;
 }

@@ -1,4 +1,5 @@
-// Graphs are numbered on from the number of their communicator, and take the blocks of tags in turn.
+// Numbers the graphs of a communicator, beginning with the communicator's number, and assigns
+// blocks of tags in rotation.
 #include "collectives/graph_tags.hpp"
 
 #include <unordered_set>
@@ -12,7 +13,7 @@ namespace {
 
 static_assert(GraphTags::kinds * GraphTags::turns <= mpi::planless_block);
 
-/// The graphs of a communicator.
+/// The live graphs of a communicator.
 struct Graphs {
   Mutex mutex;
   std::unordered_set<std::int64_t> live_blocks VICINAL_GUARDED_BY(mutex);

@@ -1,5 +1,5 @@
-// How the graphs of a communicator are numbered, and the tags that follow from that: no rank has to tell
-// another of either.
+// Numbers and tags of the graphs of a communicator. They follow from the order of creation, so
+// ranks exchange nothing for them.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,19 @@
 
 namespace vicinal {
 
-/// The number of another graph: the same on all ranks when graphs are created in the same order, as they
-/// must be; and used on no other communicator of this process, so that a letter that comes late meets
-/// nobody. Needs no memory.
+/// Returns the number of the next graph. It is identical on all ranks, since they must create
+/// graphs in the same order. No other communicator of this process uses it, so a late control
+/// message matches nothing. Allocates no memory.
 std::int64_t next_graph_number(mpi::Communicator& communicator) noexcept;
 
-/// Tags for the messages of calls that have no plan. No other live graph of this rank on the communicator
-/// has them.
+/// Tags for messages outside of plans. No other live graph of this rank on the communicator has
+/// them.
 class GraphTags {
  public:
-  static constexpr int kinds =
-      6;  ///< of calls, and of what departs from the plans of the first two
-  static constexpr int turns = 8;  ///< calls of a kind that are told apart
+  static constexpr int kinds = 6;  ///< kinds of calls, and overflow messages of the first two
+  static constexpr int turns = 8;  ///< calls of a kind that have different tags
 
-  /// A memory fault where a graph that is still alive has the same tags.
+  /// Throws a memory fault if a live graph has the same tags.
   GraphTags(std::shared_ptr<mpi::Communicator> communicator, std::int64_t graph);
   GraphTags(const GraphTags&) = delete;
   GraphTags& operator=(const GraphTags&) = delete;

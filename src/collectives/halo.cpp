@@ -1,6 +1,6 @@
-// Forming halos and running their exchanges. Exchanges of a direction take the channels in turn, so
-// that all ranks, which start them in the same order, agree on the channel without asking; how far the
-// exchanges of the moment have come plays no part in it.
+// Forms halos and runs their exchanges. Exchanges of a direction use the channels in rotation. All
+// ranks start them in the same order, so they agree on the channel without a message, however far
+// earlier exchanges have progressed.
 #include "collectives/halo.hpp"
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ namespace vicinal {
 
 namespace {
 
-/// What stays as it is for a user's operator.
+/// Returns a copy of the type that a user's operator gets, or an empty one for other operators.
 mpi::KeptType kept_type(const Combine& combine) {
   return combine.user_op != MPI_OP_NULL ? mpi::KeptType(combine.datatype) : mpi::KeptType();
 }
@@ -31,7 +31,7 @@ class HaloRequest final : public ExecutionRequest {
       : ExecutionRequest(std::move(communicator), Ownership::borrowed) {
     execute(chosen, reverse, channel);
   }
-  /// A persistent one, with a plan of its own.
+  /// Makes a persistent request, with a plan of its own.
   HaloRequest(std::shared_ptr<mpi::Communicator> communicator, const Chosen& chosen, bool reverse,
               Binding binding, mpi::KeptType type)
       : ExecutionRequest(std::move(communicator), Ownership::persistent),
@@ -51,7 +51,7 @@ class HaloRequest final : public ExecutionRequest {
   [[nodiscard]] bool is_in_flight_for_another_thread() const {
     return in_flight() && starter_ != std::this_thread::get_id();
   }
-  using ExecutionRequest::start_at_fault;
+  using ExecutionRequest::start_after_failure;
   void wait_idle() {
     if (!in_flight()) executions().wait_idle();
   }
@@ -67,28 +67,28 @@ class HaloRequest final : public ExecutionRequest {
   [[nodiscard]] Places places() const override { return {binding_.source, binding_.target}; }
 
   Binding binding_;
-  std::thread::id starter_;  ///< of the last execution
-  /// Keeps the type that the user's operator is given, with their own handle, since the operator may
-  /// compare it.
+  std::thread::id starter_;  ///< thread that started the last execution
+  /// Keeps the type that the user's operator gets valid, under the user's own handle, since the
+  /// operator may compare it.
   mpi::KeptType type_;
 };
 
 namespace {
 
-/// Of a value, for what costs decide: all ranks must decide the same.
+/// Size of a value for decisions by cost, which must be the same on all ranks.
 constexpr Index usual_bytes = 8;
 
 HaloMap form(mpi::Communicator& communicator, const Halo::Owned& owned,
              std::span<const Index> needed, std::optional<std::span<const int>> owners,
              const Settings& settings) {
   ExchangeOptions how = exchange_options(settings);
-  how.method =
-      Method::automatic;  // the one asked for is for the sparse exchanges that a program makes
+  // The method in the settings applies to sparse exchanges that the program makes.
+  how.method = Method::automatic;
   if (const auto* range = std::get_if<std::pair<Index, Index>>(&owned.indices)) {
     return form_halo(communicator, *range, needed, how);
   }
   const auto& indices = std::get<std::vector<Index>>(owned.indices);
-  // A rank that needs nothing has no owners to name either, and must still take the others' form.
+  // A rank that needs nothing names no owners, but must use the same form as the other ranks.
   if (!owners) return form_halo(communicator, indices, needed, how);
   return form_halo(communicator, indices, needed, *owners, how);
 }
@@ -107,7 +107,7 @@ Binding describe(const ValueShape& shape) {
   return binding;
 }
 
-/// What is read from or written to must be there.
+/// Throws if an array that is read or written is null, or MPI_IN_PLACE.
 void check_buffer(const void* buffer, bool used, const char* what) {
   require(!used || buffer != nullptr, Fault::buffer, "the array of ", what,
           " is null, but this rank has some to exchange");
@@ -128,17 +128,15 @@ Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
     communicator->machine(settings.regions);
     find_planner(settings.strategy);
   });
-  agree_on(*communicator, given_settings(settings, communicator->default_regions()), finding);
+  agree(*communicator, finding, {}, given_settings(settings, communicator->default_regions()));
   std::optional<Error> lacking;
   Ends sources, destinations;
   attempt_together(lacking, [&] { map_ = form(*communicator, owned, needed, owners, settings); });
-  attempt(lacking, [&] {
-    std::vector<int> from, to;
-    for (const InEdge& edge : map_.pattern.in) from.push_back(edge.rank);
-    for (const OutEdge& edge : map_.pattern.out) to.push_back(edge.rank);
-    sources = Ends(std::move(from));
-    destinations = Ends(std::move(to));
-  });
+  std::vector<int> from, to;
+  for (const InEdge& edge : map_.pattern.in) from.push_back(edge.rank);
+  for (const OutEdge& edge : map_.pattern.out) to.push_back(edge.rank);
+  sources = Ends(std::move(from));
+  destinations = Ends(std::move(to));
   PlanOptions options = settings.options;
   options.element_bytes = usual_bytes;
   options.with_reverse = true;
@@ -164,7 +162,7 @@ void Halo::check_buffers(const void* owned, const void* ghosts, const ValueShape
   check_buffer(owned, !map_.send_indices.empty(), "owned values");
   check_buffer(ghosts, map_.ghost_count > 0, "ghosts");
   if (owned == nullptr || ghosts == nullptr) return;
-  if (shape.vectors > 1) return;  // the ghosts may end each vector of the same array
+  if (shape.vectors > 1) return;  // ghosts may lie at the end of each vector
   const auto at = reinterpret_cast<std::uintptr_t>(owned);
   const auto ghosts_at = reinterpret_cast<std::uintptr_t>(ghosts);
   const auto index_bytes = static_cast<std::uintptr_t>(product(shape.values, shape.value_bytes));
@@ -189,8 +187,9 @@ Request& Halo::launch(bool reverse, Bind bind) {
   const Starting starting(starting_);
   HaloRequest& request = next_request(reverse);
   if (starting.was_disturbed() || request.is_in_flight_for_another_thread()) {
-    // Nobody knows which exchange of the other ranks this one is. It counts, so that they do not wait for it.
-    take_part_at_fault(reverse);
+    // No rank knows which exchange of the other ranks this start belongs to. It counts, so that
+    // they do not wait for it.
+    participate_after_failure(reverse);
     fail(Fault::request, "another thread ",
          starting.was_disturbed() ? "was starting an exchange of this halo at the same time"
                                   : "has started the exchanges of this halo that are in flight",
@@ -204,7 +203,7 @@ Request& Halo::launch(bool reverse, Bind bind) {
   try {
     binding = bind();
   } catch (...) {
-    take_part_at_fault(reverse);
+    participate_after_failure(reverse);
     throw;
   }
   ++started_[reverse ? 1 : 0];
@@ -212,16 +211,16 @@ Request& Halo::launch(bool reverse, Bind bind) {
   return request;
 }
 
-void Halo::start_at_fault(bool reverse) {
+void Halo::start_after_failure(bool reverse) {
   mpi::check_usable();
   const Starting starting(starting_);
-  take_part_at_fault(reverse);
+  participate_after_failure(reverse);
 }
 
-void Halo::take_part_at_fault(bool reverse) {
+void Halo::participate_after_failure(bool reverse) {
   HaloRequest& request = next_request(reverse);
   ++started_[reverse ? 1 : 0];
-  request.start_at_fault();
+  request.start_after_failure();
 }
 
 void Halo::wait_idle(bool reverse) {

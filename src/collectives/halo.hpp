@@ -1,5 +1,5 @@
-// The everyday interface: "I own these indices and need those". A halo finds out who owns what is
-// needed, plans the exchange once, and runs it on any arrays of the right shape.
+// The everyday interface: "I own these indices and need those". A halo finds the owners of needed
+// indices, plans the exchange once, and runs it on any arrays of the right shape.
 #pragma once
 
 #include <mpi.h>
@@ -16,17 +16,17 @@
 #include "collectives/request.hpp"
 #include "collectives/starting.hpp"
 #include "discovery/halo_map.hpp"
-#include "execute/execution.hpp"
+#include "execute/agreed_plan.hpp"
 
 namespace vicinal {
 
-/// The shape of what moves per index.
+/// The shape of the data of an index.
 struct ValueShape {
   std::int64_t value_bytes = 8;  ///< of one value
   Index values = 1;              ///< consecutive values per index: blocks
   Index vectors = 1;             ///< vectors exchanged together, each laid out as above
-  Index source_stride = 0;       ///< values from one vector to the next, in what is read
-  Index target_stride = 0;       ///< and in what is written
+  Index source_stride = 0;       ///< values from one vector to the next, in the array that is read
+  Index target_stride = 0;       ///< and in the array that is written
 };
 
 class HaloRequest;
@@ -34,13 +34,14 @@ class HaloRequest;
 class Halo {
  public:
   struct Owned {
-    std::variant<std::pair<Index, Index>, std::vector<Index>> indices;  ///< [first, last) or any
+    /// [first, last), or a list
+    std::variant<std::pair<Index, Index>, std::vector<Index>> indices;
   };
 
-  /// Collective over `user`. `needed` in the order in which the ghosts shall lie; repeated indices and
-  /// own ones are allowed. `owners`, if given (by all ranks or by none), names the owner of each and
-  /// saves looking it up. `fault`: what the caller already knows to be wrong with the arguments.
-  /// Throws on every rank where one is at fault.
+  /// Collective over `user`. `needed` lists indices in the order of the ghosts; it may repeat
+  /// indices and contain own ones. `owners`, if given (by all ranks or by none), names the owner of
+  /// each and saves the look-up. `fault`: an error that the caller has already detected in the
+  /// arguments. Throws on every rank if any rank has failed.
   Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
        std::optional<std::span<const int>> owners, Settings settings,
        std::optional<Error> fault = std::nullopt);
@@ -48,36 +49,40 @@ class Halo {
   Halo& operator=(const Halo&) = delete;
   ~Halo();
 
-  /// Begins to bring owned values to ghosts. Local. The request belongs to the halo and is done with
-  /// when its wait or test has said so. A request fault where as many exchanges of the direction are
-  /// in flight as the halo was made for: then nothing has been started. Any other fault is that of this
-  /// exchange alone, in which this rank takes part for the others' sake.
+  /// Begins to bring owned values to ghosts. Local. The halo owns the request, and the caller stops
+  /// using it when its wait or test has reported completion. Throws a request fault if as many
+  /// exchanges of the direction are in flight as the halo was made for; it has started nothing
+  /// then. Any other fault affects this exchange alone, in which this rank then participates so
+  /// that other ranks can complete.
   Request& start(const void* owned, void* ghosts, const ValueShape& shape);
 
-  /// Begins to bring ghost values back to their owners, where `combine` joins them to what is there:
-  /// first own ghosts, then those of other ranks in an order that is the same in each execution.
+  /// Begins to bring ghost values back to their owners, where `combine` joins them to the owned
+  /// values: first own ghosts, then those of other ranks. Their order is the same in each
+  /// execution.
   Request& start_reverse(void* owned, const void* ghosts, const ValueShape& shape,
                          const Combine& combine);
 
-  /// A persistent request that brings owned values to ghosts, by a plan of its own: its executions keep step with nothing else. Collective;
-  /// arrays stay the caller's, and stay where they are. It may outlive the halo. Throws on every rank where one is at fault; `fault` as above.
+  /// Returns a persistent request that brings owned values to ghosts, by a plan of its own. It may
+  /// be started in any order with other exchanges, and may outlive the halo. Collective. The caller
+  /// owns the arrays and leaves them in place. `fault`: as above. Throws on every rank if any rank
+  /// has failed.
   [[nodiscard]] std::unique_ptr<ExecutionRequest> persistent(
       const void* owned, void* ghosts, const ValueShape& shape,
       std::optional<Error> fault = std::nullopt);
-  /// The same of start_reverse(). A user's operator stays as long as the request.
+  /// As persistent(), for start_reverse(). A user's operator must exist as long as the request.
   [[nodiscard]] std::unique_ptr<ExecutionRequest> persistent_reverse(
       void* owned, const void* ghosts, const ValueShape& shape, const Combine& combine,
       std::optional<Error> fault = std::nullopt);
 
-  /// In the place of a start for which the arguments cannot be had, because of a fault that the caller
+  /// Replaces a start whose arguments are not available, because of a fault that the caller
   /// reports.
-  void start_at_fault(bool reverse);
-  /// Waits until the exchanges of a direction in which this rank takes part for the others' sake alone are
-  /// over: for blocking forms that have failed.
+  void start_after_failure(bool reverse);
+  /// Waits until exchanges of a direction are over in which this rank participates after a failure.
+  /// For blocking forms that have failed.
   void wait_idle(bool reverse);
 
   [[nodiscard]] const HaloMap& map() const { return map_; }
-  /// The plan for both directions; that of the first channel's last exchange while several are being measured.
+  /// The plan for both directions; while a contest runs, that of the first channel's last exchange.
   [[nodiscard]] const AgreedPlan& plan() const;
   [[nodiscard]] Graph& graph() const { return *graph_; }
 
@@ -85,8 +90,9 @@ class Halo {
   void check_buffers(const void* owned, const void* ghosts, const ValueShape& shape) const;
   void check_stride(const ValueShape& shape) const;
   HaloRequest& next_request(bool reverse);
-  /// With `starting_` held.
-  void take_part_at_fault(bool reverse);
+  /// Participates in the next exchange of a direction after a failure. Called with `starting_`
+  /// held.
+  void participate_after_failure(bool reverse);
   template <class Bind>
   Request& launch(bool reverse, Bind bind);
   template <class Bind>
@@ -101,7 +107,7 @@ class Halo {
   std::shared_ptr<Graph> graph_;
   std::vector<std::unique_ptr<HaloRequest>> requests_[2];
   std::size_t started_[2] = {0, 0};
-  std::atomic_flag starting_;  ///< held where an exchange is started
+  std::atomic_flag starting_;  ///< held while an exchange is started
 };
 
 }  // namespace vicinal

@@ -1,4 +1,4 @@
-// The table of handles: chunks that double in size and stay where they are, so that readers need no lock.
+// The table of handles. Its chunks double in size and never move, so readers need no lock.
 #include "collectives/handle.hpp"
 
 #include <array>
@@ -13,7 +13,8 @@ namespace vicinal {
 
 namespace {
 
-// From the lowest bit: the place, the kind (from 1 on, so that no handle is null), and the earlier uses of the place.
+// From the lowest bit: the place, the kind (from 1, so that no handle is null), and the number of
+// earlier uses of the place.
 constexpr int place_bits = 24;
 constexpr int kind_bits = 3;
 constexpr std::uintptr_t one_use = std::uintptr_t{1} << (place_bits + kind_bits);
@@ -24,24 +25,25 @@ constexpr std::size_t most_places = first_chunk * ((std::size_t{1} << chunk_coun
 static_assert(most_places <= std::size_t{1} << place_bits);
 
 struct Entry {
-  std::atomic<std::uintptr_t> number = 0;  ///< of the handle that is alive; 0 for none
+  std::atomic<std::uintptr_t> number = 0;  ///< number of the live handle; 0 if there is none
   std::atomic<void*> object = nullptr;
-  std::uintptr_t uses = 0;  ///< in the bits of a handle
+  std::uintptr_t uses = 0;  ///< number of uses, shifted as in a handle
   Entry* next_free = nullptr;
   std::size_t place = 0;
 };
 
-/// Never destroyed, and complete before any static object: programs may free handles in destructors.
+/// Never destroyed, and initialized before any static object: programs may free handles in
+/// destructors.
 struct Table {
   std::array<std::atomic<Entry*>, chunk_count> chunks{};
   Mutex mutex;
   Entry* free VICINAL_GUARDED_BY(mutex) = nullptr;
-  std::size_t places VICINAL_GUARDED_BY(mutex) = 0;  ///< used so far
+  std::size_t places VICINAL_GUARDED_BY(mutex) = 0;  ///< number of places used so far
 };
 
 constinit Table table;
 
-/// Chunk c holds the places from first_chunk * (2^c - 1) on.
+/// Returns the chunk of a place. Chunk c begins at place first_chunk * (2^c - 1).
 std::size_t chunk_of(std::size_t place) {
   return static_cast<std::size_t>(std::bit_width(place / first_chunk + 1)) - 1;
 }
@@ -91,7 +93,7 @@ Handle::Handle(HandleKind kind, void* object) {
 }
 
 void Handle::renew() noexcept {
-  // Nobody else touches the uses of an entry that is taken.
+  // No other thread accesses `uses` while the entry is taken.
   Entry& entry = *entry_at(place_of(number_));
   number_ = entry.uses | (number_ & (one_use - 1));
   entry.uses += one_use;

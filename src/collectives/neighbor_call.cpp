@@ -1,4 +1,4 @@
-// Which queue a call enters.
+// Selects the queue that a call enters.
 #include "collectives/neighbor_call.hpp"
 
 #include "collectives/call.hpp"
@@ -9,7 +9,7 @@ namespace vicinal {
 
 namespace {
 
-/// Empty where this rank has nothing to do with it.
+/// Returns an empty result on a rank that does not participate.
 CallQueue::Entered enter(Graph& graph, NeighborArguments&& arguments, std::optional<Error> fault,
                          Form form) {
   if (!graph.neighborhood().takes_part()) {
@@ -40,15 +40,13 @@ void complete_neighbor_call(Graph& graph, NeighborArguments&& arguments,
 std::unique_ptr<Request> request_of(const std::shared_ptr<Graph>& graph,
                                     CallQueue::Entered entered) {
   if (entered.refused) std::rethrow_exception(entered.refused);
-  std::unique_ptr<Request> request;
-  mpi::with_memory(
-      [&] { request = std::make_unique<CallRequest>(graph, std::move(entered.call)); });
-  return request;
+  return std::make_unique<CallRequest>(graph, std::move(entered.call));
 }
 
 void finish(const CallQueue::Entered& entered) {
   if (!entered.call) return;
-  // Refused or not, the others may need this rank to the end of the call; the program may go on to where it is not heard.
+  // Also for a refused call: other ranks may need this rank until its end, and the program may make
+  // no progress afterwards.
   entered.call->finish();
   if (entered.refused) std::rethrow_exception(entered.refused);
   if (entered.call->fault()) std::rethrow_exception(entered.call->fault());

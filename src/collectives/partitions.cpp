@@ -1,4 +1,4 @@
-// Marking and telling.
+// Marks partitions ready, and records their arrival.
 #include "collectives/partitions.hpp"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ Partitions::Partitions(PartitionList sent, PartitionList received, Side& send, S
       arrived_(static_cast<std::size_t>(received_.size())) {}
 
 void Partitions::reset() {
-  // All entries have been taken by the execution before, or that was at fault.
+  // The last execution has taken all entries out, or has failed.
   for (auto& entry : queue_) entry.store(0, std::memory_order_relaxed);
   taken_ = 0;
   end_.store(0, std::memory_order_relaxed);

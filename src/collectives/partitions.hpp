@@ -1,11 +1,11 @@
-// The partitions of a persistent exchange, as its user counts them: which have been marked ready, and which
-// have arrived. Marking takes no lock and waits for nobody, so that any thread may do it while another waits
-// for the exchange.
+// The partitions of a persistent exchange, as its user counts them: which are marked ready, and
+// which have arrived. Marking takes no lock and never waits, so any thread may mark while another
+// one waits for the exchange.
 //
-// A mark is a number: that of the execution in which it was made. What has been marked stands in a queue
-// with room for every partition, of which each has at most one entry in an execution; who executes takes
-// entries out in their order. (release by who marks, acquire by who takes: what the user has written before
-// marking is sent.)
+// A mark is the number of the execution in which it was made. Marked partitions stand in a queue.
+// It has room for every partition, and each has at most one entry per execution. The thread that
+// executes takes the entries out in order. (Marking is a release, taking an acquire: data that the
+// user wrote before marking are sent.)
 #pragma once
 
 #include <mpi.h>
@@ -21,18 +21,19 @@
 
 namespace vicinal {
 
-/// The partitions of one side: the events of a plan, and what its user calls them.
+/// The partitions of one side, as events of a plan and in the user's terms.
 class PartitionList {
  public:
-  /// `counts` has an entry for each of `ends.ranks`. A count fault where an edge has none, or its data do not
-  /// divide into them. `what` is "send" or "receive", and must be a literal.
+  /// `counts` has an entry for each of `ends.ranks`. `what` is "send" or "receive", and must be a
+  /// literal. Throws a count fault if an edge has no partition, or if its data do not divide into
+  /// them.
   PartitionList(const char* what, std::vector<int> counts, const EdgeData& data, const Ends& ends);
 
   [[nodiscard]] int size() const { return first_.back(); }
-  /// How many an edge has.
+  /// Number of partitions of an edge.
   [[nodiscard]] int of_edge(std::size_t edge) const { return first_[edge + 1] - first_[edge]; }
-  /// The event of a partition, -1 where the entry is MPI_PROC_NULL. An argument fault where there is no such
-  /// partition.
+  /// Returns the event of a partition; -1 if the entry is MPI_PROC_NULL. Throws an argument fault
+  /// if there is no such partition.
   [[nodiscard]] int event(int neighbor, int partition) const;
 
   struct Place {
@@ -47,21 +48,21 @@ class PartitionList {
   std::vector<int> counts_;    ///< by entry
   std::vector<int> edge_of_;   ///< by entry, or -1
   std::vector<int> entry_of_;  ///< by edge
-  std::vector<int> first_;     ///< by edge, and the end
+  std::vector<int> first_;     ///< first event, by edge; the total at the end
 };
 
 class Partitions final : public Events {
  public:
-  /// The sides must outlive whatever executes.
+  /// The sides must outlive all executions.
   Partitions(PartitionList sent, PartitionList received, Side& send, Side& receive, MPI_Comm comm);
 
   [[nodiscard]] const PartitionList& sent() const { return sent_; }
   [[nodiscard]] const PartitionList& received() const { return received_; }
 
-  /// Before an execution: nothing is ready, nothing has arrived.
+  /// Prepares an execution: no partition is ready, and none has arrived.
   void reset();
-  /// From any thread, between reset() and the end of the execution. A request fault for what has been marked
-  /// already.
+  /// Marks partitions `first` to `last` ready. Any thread may call it, between reset() and the end
+  /// of the execution. Throws a request fault for a partition that is marked already.
   void mark(int neighbor, int first, int last);
   [[nodiscard]] bool has_arrived(int neighbor, int partition) const;
 
@@ -77,12 +78,13 @@ class Partitions final : public Events {
   Side& receive_;
   MPI_Comm comm_;
   std::atomic<std::int64_t> execution_ = 0;
-  std::vector<std::atomic<std::int64_t>> marked_;  ///< by event: the last execution in which it was
-  std::vector<std::atomic<int>> queue_;            ///< 1 + an event, or 0
-  std::atomic<std::size_t> end_ = 0;               ///< of the queue
-  std::size_t taken_ = 0;                          ///< of whoever executes
-  std::vector<std::atomic<std::int64_t>>
-      arrived_;  ///< by event: the last execution in which it has
+  /// by event: last execution in which it was marked
+  std::vector<std::atomic<std::int64_t>> marked_;
+  std::vector<std::atomic<int>> queue_;  ///< 1 + an event, or 0 if empty
+  std::atomic<std::size_t> end_ = 0;     ///< end of the queue
+  std::size_t taken_ = 0;  ///< number of entries taken out by the thread that executes
+  /// by event: last execution in which it arrived
+  std::vector<std::atomic<std::int64_t>> arrived_;
 };
 
 }  // namespace vicinal

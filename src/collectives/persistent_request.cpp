@@ -1,14 +1,14 @@
-// The arguments of a neighborhood collective as a pattern in bytes.
+// Converts the arguments of a neighborhood collective into a pattern in bytes.
 #include "collectives/persistent_request.hpp"
 
 #include <algorithm>
 #include <sstream>
 #include <string>
 
-#include "execute/activity.hpp"
 #include "memory/kind.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/environment.hpp"
+#include "progress/activity.hpp"
 
 namespace vicinal {
 
@@ -16,8 +16,8 @@ namespace {
 
 using Items = std::optional<std::vector<Index>>;
 
-/// Identities mean nothing but themselves, so they are numbered from 0, in their order: identities of
-/// bytes can then be counted, however large those of the elements were.
+/// Numbers identities from 0, in their order: only their equality matters. So identities of bytes
+/// cannot overflow, however large the identities of elements are.
 Items numbered(const Items& items) {
   if (!items) return std::nullopt;
   std::vector<Index> known(*items);
@@ -31,7 +31,8 @@ Items numbered(const Items& items) {
   return numbers;
 }
 
-/// The elements of a piece as items that are `bytes` long and begin at element `first` of `items`.
+/// Returns the elements of a piece as items of `bytes` bytes. The piece begins at element `first`
+/// of `items`.
 std::vector<ItemRun> identified(const std::vector<Index>& items, std::size_t first,
                                 const EdgePiece& piece, Index place) {
   const Index bytes = piece.type.size;
@@ -143,7 +144,7 @@ void PersistentRequest::begin() {
     try {
       send_.pack(communicator().handle());
     } catch (...) {
-      executions().start_at_fault();
+      executions().start_after_failure();
       throw;
     }
   }

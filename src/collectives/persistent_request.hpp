@@ -1,6 +1,6 @@
-// A persistent neighborhood collective, with a plan of its own. Such plans are made in bytes, since the two
-// ends of an edge may describe the same data by different datatypes, and since that lets the ends compare
-// their counts.
+// A persistent neighborhood collective, with a plan of its own. The plan moves bytes, since the two
+// ends of an edge may describe the same data by different datatypes. So the ends can compare their
+// counts, too.
 #pragma once
 
 #include <mpi.h>
@@ -17,11 +17,11 @@ namespace vicinal {
 
 class PersistentRequest final : public ExecutionRequest {
  public:
-  /// To be planned before anything else.
+  /// plan_for() must be called first.
   explicit PersistentRequest(std::shared_ptr<Graph> graph);
-  /// Collective over the ranks of the graph that have neighbours. Buffers stay the user's, and stay
-  /// in place. `fault`: what the caller already knows to be wrong with the arguments. Throws on the
-  /// rank at fault and on those that communicate with it.
+  /// Plans the request. Collective over the ranks of the graph that have neighbours. The user owns
+  /// the buffers and leaves them in place. `fault`: an error that the caller has already detected
+  /// in the arguments. Throws on a rank that has failed, and on those that communicate with it.
   void plan_for(NeighborArguments arguments, Settings settings, std::optional<Error> fault);
 
   PersistentRequest(const PersistentRequest&) = delete;
@@ -40,7 +40,7 @@ class PersistentRequest final : public ExecutionRequest {
   std::shared_ptr<Graph> graph_;
   Side send_;
   Side receive_;
-  std::shared_ptr<Partitions> partitions_;  ///< null where it has none
+  std::shared_ptr<Partitions> partitions_;  ///< null if there are none
 };
 
 }  // namespace vicinal

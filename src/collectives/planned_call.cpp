@@ -1,4 +1,4 @@
-// Binding a kept plan to the buffers of a call.
+// Binds a kept plan to the buffers of a call.
 #include "collectives/planned_call.hpp"
 
 #include <exception>
@@ -35,16 +35,12 @@ void PlannedCall::begin() {
            "); make persistent requests, or call on another graph or, for an allgather, on a "
            "duplicate of the communicator");
     }
-    mpi::with_memory(
-        [&] {
-          turn_->executions = std::make_unique<Executions>(chosen, false, turn_->channel,
-                                                           Executions::Progress::by_caller);
-        },
-        mpi::Meanwhile::nothing);
+    turn_->executions = std::make_unique<Executions>(chosen, false, turn_->channel,
+                                                     Executions::Progress::by_caller);
   }
   if (!blocks_ || blocks_->bytes == 0) {
-    // Where blocks have no bytes nothing is due, and whoever expects some must hear of it.
-    turn_->executions->start_at_fault(number_);
+    // No data are due for blocks without bytes. Ranks that expect some must learn of it.
+    turn_->executions->start_after_failure(number_);
     blocks_.reset();
     return;
   }
@@ -53,7 +49,7 @@ void PlannedCall::begin() {
     try {
       binding = bind_buffers();
     } catch (...) {
-      turn_->executions->start_at_fault(number_);
+      turn_->executions->start_after_failure(number_);
       throw;
     }
     turn_->executions->start(binding, number_);
@@ -84,7 +80,7 @@ bool PlannedCall::poll(Polls polls) {
 }
 
 void PlannedCall::name_what_is_due(std::ostream& out) const {
-  // Until it has begun, what its turn executes is an earlier call's.
+  // Until this call has begun, the executions of its channel are those of an earlier call.
   if (has_begun() && turn_->executions) {
     turn_->executions->name_awaited(out);
   } else {

@@ -1,4 +1,5 @@
-// A call as an execution of a plan that is kept for calls like it: of blocks of one size, or of these very sizes.
+// A call as an execution of a plan that similar calls share: a plan for blocks of any one size, or
+// for particular sizes.
 #pragma once
 
 #include <exception>
@@ -14,14 +15,15 @@
 
 namespace vicinal {
 
-/// The plan of a kind of calls, and the contest that it may have.
+/// The plan that calls of a kind share, and its contest, if it has one.
 class KeptPlan {
  public:
-  /// `contested`: where there is to be a contest.
+  /// `contested`: the task of the contest, if there is to be one.
   explicit KeptPlan(std::optional<PlanningTask> contested, Against against = Against::plans)
       : against_(against), contested_(std::move(contested)) {}
   std::shared_ptr<Planning> planning;
-  /// Once the planning is over. From any thread. Throws where there is no plan.
+  /// Returns the plan and its contest. Called once the planning is over, from any thread. Throws if
+  /// there is no plan.
   [[nodiscard]] Chosen chosen();
 
  private:
@@ -31,24 +33,24 @@ class KeptPlan {
   Chosen chosen_ VICINAL_GUARDED_BY(mutex_);
 };
 
-/// One of a kept plan's executions; calls use it one after the other.
+/// A channel of a kept plan. Calls use it one after the other.
 struct PlanTurn {
   std::shared_ptr<KeptPlan> kept;
   int channel = 0;
   std::unique_ptr<Executions> executions;  ///< made by the first call that uses it
-  std::weak_ptr<const Call> last;          ///< that has entered; gone once it is over and forgotten
+  std::weak_ptr<const Call> last;          ///< last call that has entered, if it still exists
 };
 
-/// What a call moves.
+/// The data of a call.
 struct Blocks {
   Side send;
   Side receive;
-  std::int64_t bytes = 0;  ///< of an element of the plan: a block, where blocks are of one size
+  std::int64_t bytes = 0;  ///< of an element of the plan: a block, if all blocks have one size
 };
 
 class PlannedCall final : public Call {
  public:
-  /// Without blocks it is the call of a rank at fault.
+  /// Without blocks, the call of a rank that has failed.
   PlannedCall(std::shared_ptr<mpi::Communicator> communicator, std::shared_ptr<PlanTurn> turn,
               std::int64_t number, std::optional<Blocks>&& blocks);
   PlannedCall(const PlannedCall&) = delete;
@@ -65,9 +67,9 @@ class PlannedCall final : public Call {
 
   std::shared_ptr<mpi::Communicator> communicator_;
   std::shared_ptr<PlanTurn> turn_;
-  const std::int64_t number_;     ///< of its execution
-  std::optional<Blocks> blocks_;  ///< none where the call is at fault, or moves nothing
-  std::exception_ptr refused_;    ///< what it has failed with, where that came late
+  const std::int64_t number_;     ///< number of its execution
+  std::optional<Blocks> blocks_;  ///< none if the call has failed, or moves nothing
+  std::exception_ptr refused_;    ///< error, if it failed when it began
 };
 
 }  // namespace vicinal

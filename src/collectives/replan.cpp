@@ -1,5 +1,5 @@
-// The stages of a review, and what they come to.
-#include "collectives/review.hpp"
+// The stages of a replan, and their results.
+#include "collectives/replan.hpp"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "base/letters.hpp"
+#include "base/control_messages.hpp"
 #include "base/log.hpp"
 #include "choose/choose.hpp"
 
@@ -15,18 +15,19 @@ namespace vicinal {
 
 namespace {
 
-/// From the sender of edges to their receiver: how many bytes there is to be room for on each.
+/// From the sender of edges to their receiver: the bytes to reserve for each edge.
 struct Capacities {
   static constexpr std::string_view name = "capacities";
   std::vector<std::int64_t> bytes;
 };
 void fields(auto&& take, Is<Capacities> auto& it) { take(it.bytes); }
 
-/// Pieces beyond take a message of their own anyway, and no memory beside the user's.
+/// Larger pieces are sent as overflow messages in any case, so they need no memory besides the
+/// user's.
 constexpr std::int64_t largest_by_plan = std::int64_t{1} << 18;
 
-/// Up to so many edges to and from ranks nearby, of pieces up to so large, messages take less than handing over takes with the
-/// plan's beginning and end (docs/architecture.md, "Calls in loops").
+/// Limits of edges and bytes for ranks that only communicate nearby. Up to them, one message per
+/// edge costs less than the beginning and end of a plan (docs/architecture.md, "Calls in loops").
 constexpr std::size_t few_edges = 2;
 constexpr std::int64_t tiny_piece = 256;
 
@@ -75,7 +76,7 @@ void SizeRecord::forget() {
 
 Ruling ruling_on(const SizeRecord::Figures& all, Way so_far) {
   if (all.gaining == 0) return Ruling::straight;
-  // One piece in eight as a message of its own costs about what the plan saves.
+  // If one piece in eight overflows, the overflow messages cost about as much as the plan saves.
   const bool often_too_large = all.too_large * 8 > all.pieces;
   switch (so_far) {
     case Way::unknown: return Ruling::plan;
@@ -91,15 +92,15 @@ Ruling ruling_on(const SizeRecord::Figures& all, Way so_far) {
   return all.needed * 2 < all.room ? Ruling::plan : Ruling::keep;
 }
 
-std::shared_ptr<Review> Review::begin(Task task) {
-  auto review = std::make_shared<Review>(std::move(task));
-  review->enter_dump();
-  const Claim claim(*review);
-  if (!review->advance()) activate(review);
-  return review;
+std::shared_ptr<Replan> Replan::begin(Task task) {
+  auto replan = std::make_shared<Replan>(std::move(task));
+  replan->enter_dump();
+  const ActivityLock lock(*replan);
+  if (!replan->advance()) activate(replan);
+  return replan;
 }
 
-Review::Review(Task task)
+Replan::Replan(Task task)
     : task_(std::move(task)),
       communicator_(task_.planning.communicator),
       neighborhood_(task_.planning.neighborhood),
@@ -107,7 +108,7 @@ Review::Review(Task task)
   conversation_.set_purpose(purpose);
 }
 
-bool Review::advance() noexcept {
+bool Replan::advance() noexcept {
   if (over_) return true;
   try {
     while (!over_) {
@@ -121,8 +122,8 @@ bool Review::advance() noexcept {
   return true;
 }
 
-/// Whether it has come to its end, so that the next one has begun, or all is over.
-bool Review::advance_stage() {
+/// Returns whether a stage has ended, so that the next one has begun or all is over.
+bool Replan::advance_stage() {
   switch (stage_) {
     case Stage::waiting:
       if (task_.before && !task_.before->test()) return false;
@@ -150,13 +151,14 @@ bool Review::advance_stage() {
   return false;
 }
 
-std::size_t Review::out_pieces() const {
+std::size_t Replan::out_pieces() const {
   return task_.one_block ? 1 : neighborhood_.destinations.size();
 }
 
-/// Whether a plan can do nothing for this rank, but hand over the little that it has to tell a rank or two of its host.
-bool Review::is_served_by_messages() const {
-  if (task_.planning.planner->name != "automatic") return false;  // a person wants that one
+/// Returns whether a plan cannot help this rank, which exchanges only a few small pieces with one
+/// or two ranks of its host.
+bool Replan::is_served_by_messages() const {
+  if (task_.planning.planner->name != "automatic") return false;  // the user wants this planner
   const int own = neighborhood_.rank;
   for (const std::vector<int>* side : {&neighborhood_.destinations, &neighborhood_.sources}) {
     const auto others = static_cast<std::size_t>(
@@ -170,8 +172,9 @@ bool Review::is_served_by_messages() const {
   return task_.sizes.largest() <= tiny_piece;
 }
 
-/// What all ranks have noted; then, if that is the verdict, the receivers hear of the new capacities.
-vicinal::Task<Done> Review::add_up() {
+/// Adds up the figures of all ranks. If the ruling is to plan, senders then tell receivers the new
+/// capacities.
+vicinal::Task<Done> Replan::add_up() {
   SizeRecord::Figures mine = task_.sizes.figures();
   if (plan_) {
     for (const std::int64_t bytes : plan_->out.capacities) mine.room += bytes;
@@ -182,8 +185,9 @@ vicinal::Task<Done> Review::add_up() {
   Joining joining(
       {mine.pieces, mine.too_large, mine.needed, mine.room, mine.gaining, is_measured ? 1 : 0},
       Joining::sum);
-  vicinal::Task<Done> consulting = consult(conversation_, neighborhood_.tree, faults, joining);
-  co_await consulting;
+  vicinal::Task<Done> allreduce =
+      tree_allreduce(conversation_, neighborhood_.tree, faults, joining);
+  co_await allreduce;
   faults.settle();
   const Numbers sums = joining.take();
   ruling_ = ruling_on({sums[0], sums[1], sums[2], sums[3], sums[4]}, way_);
@@ -195,19 +199,20 @@ vicinal::Task<Done> Review::add_up() {
   for (std::size_t edge = 0; edge < neighborhood_.destinations.size(); ++edge) {
     to[neighborhood_.destinations[edge]].bytes.push_back(capacities[task_.one_block ? 0 : edge]);
   }
-  std::vector<Letter> outbox;
-  for (const auto& [rank, contents] : to) outbox.push_back(letter_to(rank, contents));
+  std::vector<ControlMessage> outbox;
+  for (const auto& [rank, contents] : to) outbox.push_back(message_to(rank, contents));
   const std::set<int> senders(neighborhood_.sources.begin(), neighborhood_.sources.end());
-  const std::vector<Letter> inbox = co_await conversation_.exchange(
+  const std::vector<ControlMessage> inbox = co_await conversation_.exchange(
       std::move(outbox), Expected({senders.begin(), senders.end()}, "capacities"));
   std::map<int, std::vector<std::int64_t>> from;
-  for (const Letter& letter : inbox) from[letter.peer] = contents_of<Capacities>(letter).bytes;
+  for (const ControlMessage& message : inbox)
+    from[message.peer] = contents_of<Capacities>(message).bytes;
   std::map<int, std::size_t> next;
   for (const int source : neighborhood_.sources) in_.push_back(from.at(source).at(next[source]++));
   co_return Done{};
 }
 
-void Review::decide() {
+void Replan::decide() {
   switch (ruling_) {
     case Ruling::keep:
       way_ = Way::planned;
@@ -218,18 +223,19 @@ void Review::decide() {
   }
 }
 
-void Review::go_straight() {
+void Replan::go_straight() {
   discard_plan();
   way_ = is_measured_ ? Way::measured_straight : Way::straight;
   over_.store(true, std::memory_order_release);
 }
 
-/// It may progress other things when it is destroyed, which must not be under this claim.
-void Review::discard_plan() noexcept {
+/// Takes the plan out of use. Its destruction may progress other activities, and must not happen
+/// under this lock.
+void Replan::discard_plan() noexcept {
   (discarded_.first ? discarded_.second : discarded_.first) = std::exchange(plan_, nullptr);
 }
 
-void Review::begin_planning() {
+void Replan::begin_planning() {
   way_ = plan_ ? Way::planned_anew : Way::planned;
   discard_plan();
   const auto channels = static_cast<std::size_t>(task_.planning.channels);
@@ -245,7 +251,7 @@ void Review::begin_planning() {
   stage_ = Stage::planning;
 }
 
-Pattern Review::pattern() const {
+Pattern Replan::pattern() const {
   Pattern pattern;
   pattern.identity = task_.one_block;
   for (std::size_t edge = 0; edge < neighborhood_.destinations.size(); ++edge) {
@@ -262,7 +268,7 @@ Pattern Review::pattern() const {
   return pattern;
 }
 
-void Review::end_planning() {
+void Replan::end_planning() {
   const auto planning = std::exchange(planning_, nullptr);
   try {
     plan_->chosen = chosen_of(planning->plan(), contested_);
@@ -275,8 +281,9 @@ void Review::end_planning() {
   stage_ = Stage::weighing;
 }
 
-/// Whether the plan does more on any rank than messages along the edges would: else these serve as well.
-vicinal::Task<Done> Review::weigh() {
+/// Agrees whether the plan does more on any rank than one message per edge; if not, messages serve
+/// as well.
+vicinal::Task<Done> Replan::weigh() {
   const AgreedPlan& made = *plan_->chosen.plan;
   FaultRecord faults(neighborhood_.rank, "figures", purpose);
   try {
@@ -287,14 +294,15 @@ vicinal::Task<Done> Review::weigh() {
   const bool is_worth_it =
       plan_->chosen.contest || is_more_than_direct(made.forward(), neighborhood_);
   Joining joining({is_worth_it ? 1 : 0}, Joining::sum);
-  vicinal::Task<Done> consulting = consult(conversation_, neighborhood_.tree, faults, joining);
-  co_await consulting;
+  vicinal::Task<Done> allreduce =
+      tree_allreduce(conversation_, neighborhood_.tree, faults, joining);
+  co_await allreduce;
   faults.settle();
   is_worth_it_ = joining.take().front() > 0;
   co_return Done{};
 }
 
-void Review::end_weighing() {
+void Replan::end_weighing() {
   try {
     talk_->result();
   } catch (const SettledFault& fault) {
@@ -308,8 +316,8 @@ void Review::end_weighing() {
   }
 }
 
-/// All know of the fault, and messages along the edges always serve.
-void Review::do_without(const SettledFault& fault) {
+/// Continues without a plan. All ranks know of the fault, and one message per edge always works.
+void Replan::do_without(const SettledFault& fault) {
   log_line(LogLevel::warn, [&](std::ostream& line) {
     line << "calls with counts go one message per edge, since there is no plan for them: "
          << fault.what();
@@ -317,33 +325,34 @@ void Review::do_without(const SettledFault& fault) {
   go_straight();
 }
 
-/// In the middle of the conversation, with letters unsent that others wait for.
-void Review::leave_with(std::exception_ptr fault, int origin) noexcept {
+/// Leaves the conversation in the middle, before this rank has sent control messages for which
+/// other ranks wait.
+void Replan::leave_with(std::exception_ptr fault, int origin) noexcept {
   fault_ = std::move(fault);
   mpi::give_notice(*communicator_, task_.key, origin, [&] { return neighborhood_.dependents(); });
   discard_plan();
   over_.store(true, std::memory_order_release);
 }
 
-bool Review::test() {
+bool Replan::test() {
   if (over()) return true;
-  const Claim claim(*this);
+  const ActivityLock lock(*this);
   return advance();
 }
 
-void Review::name_awaited(std::ostream& out) {
-  if (const ReportClaim claim(*this); claim) {
+void Replan::name_awaited(std::ostream& out) {
+  if (const ReportLock lock(*this); lock) {
     write_awaited(out);
   } else {
-    out << "a review on which another thread works";
+    out << "a replan on which another thread works";
   }
 }
 
-void Review::write_awaited(std::ostream& out) const {
+void Replan::write_awaited(std::ostream& out) const {
   if (over_) {
     out << "nothing: it has just been made";
   } else if (stage_ == Stage::waiting) {
-    out << "the review before it";
+    out << "the replan before it";
   } else if (stage_ == Stage::planning) {
     planning_->name_awaited(out);
   } else {
@@ -351,14 +360,14 @@ void Review::write_awaited(std::ostream& out) const {
   }
 }
 
-void Review::describe(std::ostream& out) const {
+void Replan::describe(std::ostream& out) const {
   if (over_ || stage_ == Stage::planning) return;
   out << "vicinal: rank " << neighborhood_.rank << " waits for ";
   write_awaited(out);
   out << "\n";
 }
 
-const std::shared_ptr<CapacityPlan>& Review::plan() const {
+const std::shared_ptr<CapacityPlan>& Replan::plan() const {
   if (fault_) std::rethrow_exception(fault_);
   return plan_;
 }

@@ -1,10 +1,14 @@
-// Whether, and by which plan, the calls with counts of a graph go: the ranks of a component find it out together in
-// the background, and it holds from a call on whose number all know beforehand.
+// Decides whether calls with counts of a graph use a plan, and which. The ranks of a component
+// decide together in the background. The decision holds from a call on whose number all know
+// beforehand.
 //
-// Counts may change on one edge without the others knowing, so a plan for such calls has room for so many bytes on each
-// edge, its capacity: what was seen of it lately, and a little more where it changed. What does not fit goes as a
-// message of its own (counted_call.hpp). A review adds up over the ranks how often that was, and how much of the room was
-// needed; then all give the same ruling, the senders tell the receivers the new capacities, and all plan anew.
+// Counts may change on one edge without other ranks knowing it. So a plan for such calls reserves a
+// number of bytes, the capacity, for each edge. It is the largest recent size, and a little more
+// where sizes changed. A piece that exceeds it becomes an overflow message (edge_call.hpp).
+//
+// A replan adds up over the ranks how often pieces exceeded their capacity, and how much of the
+// room was needed. All ranks derive the same ruling from the sums. To plan anew, senders tell
+// receivers the new capacities, and all ranks plan.
 #pragma once
 
 #include <algorithm>
@@ -20,27 +24,29 @@
 
 namespace vicinal {
 
-/// What the edges of a rank have been asked to carry since the last review. Not for several threads.
+/// Records the sizes of the data on a rank's edges since the last replan. Not thread-safe.
 class SizeRecord {
  public:
-  /// `capacities`: of the plan by which the call goes; null where it goes straight, or that is not known yet.
+  /// Records a call. `capacities`: of the plan that it uses; null if it is sent directly, or if
+  /// that is not known yet.
   void note(const EdgeData& sent, const std::vector<std::int64_t>* capacities);
 
-  /// What a review adds up.
+  /// The figures that a replan adds up.
   struct Figures {
-    std::int64_t pieces = 0;  ///< of all calls
-    std::int64_t too_large =
-        0;  ///< those that did not fit; where there was no room, that were the largest yet
-    std::int64_t needed = 0;   ///< bytes of the largest pieces, by edge
-    std::int64_t room = 0;     ///< bytes of the capacities
+    std::int64_t pieces = 0;  ///< number of pieces of all calls
+    /// pieces beyond their capacity; without a plan, pieces larger than any before
+    std::int64_t too_large = 0;
+    std::int64_t needed = 0;   ///< sum of the largest pieces of all edges, in bytes
+    std::int64_t room = 0;     ///< sum of the capacities, in bytes
     std::int64_t gaining = 0;  ///< ranks for which a plan may do more than messages
   };
   [[nodiscard]] Figures figures() const { return figures_; }
-  /// What the next plan is to have room for, by piece. Where the sizes changed, a quarter more than the largest.
+  /// Returns the capacities for the next plan, by piece: the largest size, and a quarter more where
+  /// sizes changed.
   [[nodiscard]] std::vector<std::int64_t> capacities(std::size_t pieces) const;
-  /// Bytes of the largest piece.
+  /// Size of the largest piece in bytes.
   [[nodiscard]] std::int64_t largest() const;
-  /// What follows is of the next review.
+  /// Forgets the record; later calls count for the next replan.
   void forget();
 
  private:
@@ -54,42 +60,45 @@ class SizeRecord {
 
 enum class Ruling : std::uint8_t { keep, plan, straight };
 
-/// What follows from what all ranks have noted, and from how calls went so far.
+/// The method of calls so far. From this, and from the figures of all ranks, ruling_on() derives
+/// the ruling.
 enum class Way : std::uint8_t { unknown, straight, measured_straight, planned, planned_anew };
 Ruling ruling_on(const SizeRecord::Figures& all, Way so_far);
 
-class Review final : public Activity {
+class Replan final : public Activity {
  public:
   struct Task {
-    PlanningTask planning;     ///< its pattern is made when the capacities are known
+    PlanningTask planning;     ///< its pattern is made once the capacities are known
     mpi::ConversationKey key;  ///< used for nothing else
-    std::int64_t first = 0;    ///< the number of the first call for which it holds
-    bool may_contest = false;  ///< whether all calls from then on may go by a plan
+    std::int64_t first = 0;    ///< number of the first call for which it holds
+    bool may_contest = false;  ///< whether all calls from then on may use a plan
     bool one_block = false;
     SizeRecord sizes;
-    std::shared_ptr<Review> before;  ///< null for the first
+    std::shared_ptr<Replan> before;  ///< the replan before; null for the first
   };
 
-  /// Begins. Never waits.
-  static std::shared_ptr<Review> begin(Task task);
-  explicit Review(Task task);
-  Review(const Review&) = delete;
-  Review& operator=(const Review&) = delete;
-  ~Review() override { leave_dump(); }
+  /// Begins a replan. Never waits.
+  static std::shared_ptr<Replan> begin(Task task);
+  explicit Replan(Task task);
+  Replan(const Replan&) = delete;
+  Replan& operator=(const Replan&) = delete;
+  ~Replan() override { leave_dump(); }
 
   bool advance() noexcept override;
   void describe(std::ostream& out) const override;
-  /// Whether it is over; progresses it. From then on the next three may be called without a claim.
+  /// Returns whether the replan is over; progresses it. From then on, the next three functions need
+  /// no lock.
   bool test();
   [[nodiscard]] bool over() const { return over_.load(std::memory_order_acquire); }
-  /// By what calls go from now on; null where straight. Throws the fault for which ranks have come to no verdict.
+  /// Plan that calls use from then on; null if they are sent directly. Throws the fault that kept
+  /// ranks from a decision.
   [[nodiscard]] const std::shared_ptr<CapacityPlan>& plan() const;
-  /// The verdict that calls go straight.
+  /// Returns whether the decision is to send calls directly.
   [[nodiscard]] bool has_no_plan() const { return !fault_ && !plan_; }
-  /// Once it is over: frees the plans that are not used any more. Not under a claim, since other things may progress
-  /// meanwhile; not by several threads at once.
+  /// Frees plans that are no longer used, once the replan is over. Called without a lock, since it
+  /// may progress other activities, and by one thread at a time.
   void let_go() { discarded_ = {}; }
-  /// Goes on with a sentence: for whom it waits.
+  /// Writes whom it waits for, as the end of a sentence.
   void name_awaited(std::ostream& out);
 
  private:
@@ -119,15 +128,15 @@ class Review final : public Activity {
   mpi::Driver driver_;
   std::optional<vicinal::Task<Done>> talk_;
   Ruling ruling_ = Ruling::keep;
-  bool is_measured_ = false;  ///< that a message per edge is quicker
-  bool is_worth_it_ = false;  ///< what has been planned, to some rank
+  bool is_measured_ = false;  ///< whether one message per edge was measured to be faster
+  bool is_worth_it_ = false;  ///< whether the new plan helps any rank
   Way way_ = Way::unknown;
-  std::vector<std::int64_t> in_;  ///< what senders have said of their edges
+  std::vector<std::int64_t> in_;  ///< capacities that senders have told, by edge
   std::shared_ptr<Planning> planning_;
-  std::optional<PlanningTask> contested_;  ///< of the contest, where the plan is to have one
+  std::optional<PlanningTask> contested_;  ///< task of the contest, if the plan is to have one
   std::shared_ptr<CapacityPlan> plan_;
-  std::pair<std::shared_ptr<CapacityPlan>, std::shared_ptr<CapacityPlan>>
-      discarded_;  ///< that of the review before, and one that came to nothing
+  /// plan of the replan before, and a new plan that is not used
+  std::pair<std::shared_ptr<CapacityPlan>, std::shared_ptr<CapacityPlan>> discarded_;
   std::exception_ptr fault_;
   std::atomic<bool> over_ = false;
 };

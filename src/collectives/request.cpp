@@ -1,11 +1,11 @@
-// Testing and waiting.
+// Tests requests, and waits for them.
 #include "collectives/request.hpp"
 
 #include <ostream>
 
-#include "execute/activity.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/environment.hpp"
+#include "progress/activity.hpp"
 
 namespace vicinal {
 
@@ -19,8 +19,7 @@ namespace {
 }  // namespace
 
 std::uintptr_t Request::handle() {
-  // The request has been made, or started, and others count on it.
-  if (!handle_) mpi::with_memory([this] { handle_.emplace(HandleKind::request, this); });
+  if (!handle_) handle_.emplace(HandleKind::request, this);
   return handle_->number();
 }
 
@@ -34,11 +33,15 @@ bool Request::test() {
 }
 
 bool Request::look() {
-  if (!in_flight()) return true;
-  mpi::check_usable();
-  if (advance()) return true;
+  if (poll()) return true;
   progress();
   return false;
+}
+
+bool Request::poll() {
+  if (!in_flight()) return true;
+  mpi::check_usable();
+  return advance();
 }
 
 void Request::wait() {

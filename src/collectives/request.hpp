@@ -1,6 +1,7 @@
-// What a user starts and waits for: a blocking or nonblocking call (call.hpp), or executions of a plan
-// (execution_request.hpp), those of a persistent collective or of a halo. They differ in how they begin, how
-// they go on, and what is done with what has come; the rest stands here.
+// Requests, which a user starts and waits for. A request is a blocking or nonblocking call
+// (call.hpp), or executes a plan (execution_request.hpp), for a persistent collective or a halo.
+// Derived classes differ in how they begin, progress and deliver data. This class holds what they
+// have in common.
 #pragma once
 
 #include <mpi.h>
@@ -18,11 +19,11 @@
 
 namespace vicinal {
 
-/// Whose a request is, and for how long.
+/// Owner of a request, and its lifetime.
 enum class Ownership : std::uint8_t {
-  persistent,  ///< the user's, to be started again and again until freed
-  single_use,  ///< the user's until its one execution is complete; then freed
-  borrowed,    ///< somebody else's; the user forgets it when an execution is complete
+  persistent,  ///< the user's, who starts it again and again until freeing it
+  single_use,  ///< the user's until its one execution is complete, then freed
+  borrowed,    ///< another object's; the user forgets it when an execution is complete
 };
 
 class Request {
@@ -31,46 +32,51 @@ class Request {
       : communicator_(std::move(communicator)), ownership_(ownership) {}
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
-  /// Waits for an execution that is in flight.
+  /// Derived classes wait for an execution that is in flight.
   virtual ~Request() = default;
 
-  /// Begins an execution. Local. A request fault where one is in flight, or where this request cannot
-  /// be started by itself.
+  /// Begins an execution. Local. Throws a request fault if one is in flight, or if this request
+  /// cannot be started by itself.
   virtual void start() = 0;
-  /// True where none is in flight (any more). Progresses whatever is active. Throws what the execution has
-  /// failed with, which is over then. Whoever tests in a loop gives the core to others, where ranks share cores.
+  /// Returns whether no execution is in flight (any more). If one is, progresses all activities,
+  /// and yields the core if ranks share cores. Throws the error of a failed execution, which is
+  /// over then.
   bool test();
-  /// The same for passes over all requests, and for those that pause themselves.
+  /// As test(), without yielding the core: for callers that pause themselves.
   bool look();
-  /// Polls until that is so. Throws as test().
+  /// As look(), but progresses this request alone: for callers that progress all activities.
+  bool poll();
+  /// Polls until no execution is in flight. Throws as test().
   void wait();
-  /// The same, but what the GPU has still to do in the target need not be over yet: what is put on that stream of the GPU from then on
-  /// comes after it. Requests that are not of a plan are waited for.
+  /// As wait(), but the GPU's pending work on the target need not be complete. Work that is added
+  /// to `stream` from then on follows it. Waits fully for requests without a plan.
   void wait_on(std::uintptr_t stream);
   [[nodiscard]] virtual bool in_flight() const = 0;
-  /// Partitions `first` to `last` of what goes to an entry of the user's arrays may be sent. From any
-  /// thread, without a lock and without waiting. A request fault where there are no partitions.
+  /// Marks partitions `first` to `last` for an entry of the user's arrays as ready to send. Any
+  /// thread may call it; it takes no lock and never waits. Throws a request fault if there are no
+  /// partitions.
   virtual void mark_ready(int neighbor, int first, int last);
-  /// Whether a partition of what comes from an entry may be read; progresses whatever is active where it may
-  /// not, and gives the core to others as test(). Throws as test(), but leaves the execution to be waited for.
+  /// Returns whether a partition from an entry may be read. If not, progresses all activities and
+  /// yields the core as test(). Throws as test(), but the caller must still wait for the execution.
   virtual bool has_arrived(int neighbor, int partition);
-  /// Goes on with a sentence: what it waits for. Of one in flight.
+  /// Writes what it waits for, as the end of a sentence. An execution must be in flight.
   virtual void name_awaited(std::ostream& out) const = 0;
   [[nodiscard]] Ownership ownership() const { return ownership_; }
-  /// In the C interface: from the first time that somebody asks until the request ends.
+  /// Handle in the C interface, from the first call of this until the request ends.
   [[nodiscard]] std::uintptr_t handle();
-  /// The user has set theirs to null: copies of it are no handles any more.
+  /// Changes the handle, since the user has set theirs to null: copies of the old one are no
+  /// handles any more.
   void renew_handle() noexcept {
     if (handle_) handle_->renew();
   }
-  /// Whose error handler hears of faults.
+  /// Communicator whose error handler receives faults.
   [[nodiscard]] MPI_Comm error_communicator() const { return communicator_->error_communicator(); }
   [[nodiscard]] mpi::Communicator& communicator() const { return *communicator_; }
 
  private:
-  /// Of one in flight: does what can be done now; true once it is complete.
+  /// Does what can be done now for the execution in flight; returns whether it is complete.
   virtual bool advance() = 0;
-  /// The same until it is complete, progressing whatever is active.
+  /// As advance(), until the execution is complete; progresses all activities.
   virtual void finish() = 0;
   virtual void finish_on(std::uintptr_t) { finish(); }
 
@@ -79,14 +85,14 @@ class Request {
   std::optional<Handle> handle_;
 };
 
-/// What waiting for any of several requests came to.
+/// Result of waiting for any of several requests.
 struct Found {
-  int position = -1;         ///< of the one that has ended; -1 where none is in flight
-  std::exception_ptr fault;  ///< with which it has ended, if it has failed
+  int position = -1;         ///< of the request that has ended; -1 if none is in flight
+  std::exception_ptr fault;  ///< error with which it has ended, or null
 };
 
-/// Waits until one of the requests that are in flight has ended, progressing all. Null entries are
-/// passed over.
+/// Waits until one of the requests in flight has ended, and progresses all of them. Ignores null
+/// entries.
 [[nodiscard]] Found wait_any(std::span<Request* const> requests);
 
 }  // namespace vicinal

@@ -1,4 +1,4 @@
-// Where the settings of calls are kept, and what is read of each.
+// Reads each setting of calls into the member that holds it.
 #include "collectives/settings.hpp"
 
 #include <algorithm>
@@ -21,12 +21,12 @@ namespace {
 std::int64_t number(const std::string& text) { return read_whole_number(text).value_or(0); }
 std::string word(std::string_view text) { return std::string(text); }
 
-/// Where a setting of calls is kept. Its text has been checked.
+/// The member that holds a setting of calls. Its text has been checked.
 struct Member {
   std::string_view key;
   void (*read)(Settings& settings, const std::string& text);
   std::string (*text)(const Settings& settings);
-  /// Of a special form that is looked at before the text is read.
+  /// Checks a text of a special form before it is read.
   bool (*can_be)(const std::string& text) = nullptr;
 };
 
@@ -54,19 +54,9 @@ constexpr std::array members = std::to_array<Member>({
     {"vicinal_split_bytes",
      [](Settings& it, const std::string& text) { it.options.split_bytes = number(text); },
      [](const Settings& it) { return std::to_string(it.options.split_bytes); }},
-    {"vicinal_leader_shift",
-     [](Settings& it, const std::string& text) {
-       it.options.leader_shift = static_cast<int>(number(text));
-     },
-     [](const Settings& it) { return std::to_string(it.options.leader_shift); }},
     {"vicinal_idle_ranks",
      [](Settings& it, const std::string& text) { it.options.idle_ranks_lead = text == "lead"; },
      [](const Settings& it) { return word(it.options.idle_ranks_lead ? "lead" : "rest"); }},
-    {"vicinal_group_size",
-     [](Settings& it, const std::string& text) {
-       it.options.group_size = static_cast<int>(number(text));
-     },
-     [](const Settings& it) { return std::to_string(it.options.group_size); }},
     {"vicinal_radix",
      [](Settings& it, const std::string& text) {
        it.options.radix = static_cast<int>(number(text));
@@ -134,7 +124,7 @@ std::vector<Given> given_settings(const Settings& settings, const std::string& r
 
 std::int64_t fingerprint(const Settings& settings, const std::string& regions) {
   if (!settings.given.empty()) return fingerprint(given_settings(settings, regions));
-  // Most often nobody has said anything.
+  // Usually no setting is given.
   static NoDestructor<std::map<std::string, std::int64_t>> standard;
   static Mutex mutex;
   const Lock lock(mutex);

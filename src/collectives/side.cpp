@@ -1,4 +1,4 @@
-// Where pieces lie in what a plan moves, and packing.
+// Lays out the pieces in the memory of a plan, and packs them.
 #include "collectives/side.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ bool needs_packing(const EdgeData& data) {
          });
 }
 
-/// Of pieces without gaps.
+/// Returns whether pieces overlap. They have no gaps.
 bool has_overlaps(const EdgeData& data) {
   std::vector<std::pair<std::int64_t, std::int64_t>> places;
   for (const EdgePiece& piece : data.pieces) {
@@ -55,7 +55,7 @@ Side Side::gapless(EdgeData data) {
   side.data_ = std::move(data);
   side.packed_ = needs_packing(side.data_);
   std::int64_t bytes = 0;
-  std::optional<std::int64_t> start;  // where the user's pieces would begin that lie so
+  std::optional<std::int64_t> start;  // where the user's pieces begin, if they lie without gaps
   for (const EdgePiece& piece : side.data_.pieces) {
     side.places_.push_back(bytes);
     if (piece.bytes() > 0) {

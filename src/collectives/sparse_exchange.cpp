@@ -1,4 +1,4 @@
-// From a user's arguments to parcels, and back to elements.
+// Converts a user's arguments to parcels, and received bytes to elements.
 #include "collectives/sparse_exchange.hpp"
 
 #include <algorithm>
@@ -6,18 +6,19 @@
 #include <set>
 #include <string>
 
-#include "execute/activity.hpp"
 #include "mpi/arrivals.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/environment.hpp"
+#include "progress/activity.hpp"
 
 namespace vicinal {
 namespace {
 
-/// In reports of long waits.
+/// For reports of long waits.
 constexpr const char* name_of_call = "a sparse exchange";
 
-/// Bytes of data in `count` elements. What cannot be counted is a count fault.
+/// Returns the number of bytes in `count` elements. Throws a count fault if it cannot be
+/// represented.
 std::int64_t bytes_of(Index count, const mpi::Datatype& type, std::size_t message) {
   require(count >= 0, Fault::count, "the count of message ", message, " is ", count,
           "; counts must not be negative");
@@ -27,7 +28,7 @@ std::int64_t bytes_of(Index count, const mpi::Datatype& type, std::size_t messag
   return count * type.size;
 }
 
-/// The parcels of an exchange, or what is wrong with its arguments.
+/// The parcels of an exchange, or the fault in its arguments.
 struct Outbox {
   std::optional<PackedMessages> packed;
   std::vector<Parcel> parcels;
@@ -48,28 +49,29 @@ Outbox outbox_of(const std::vector<int>& destinations, const MessageData& data,
   return outbox;
 }
 
-/// The settings by which exchanges have been made on a communicator.
+/// Settings on which the ranks of a communicator have agreed.
 struct SettingsInUse {
   std::set<std::int64_t> fingerprints;
 };
 
-/// Sees to it that all ranks have given the same settings, unless these are known to be in use here: told to
-/// all where it is not so. A rank that later changes to others by itself is not heard of.
+/// Makes sure that all ranks give the same settings, unless they have agreed on them here before.
+/// Throws on all ranks if they differ. Does not detect that a single rank later changes its
+/// settings.
 void agree_on_settings(mpi::Communicator& communicator, const Settings& settings,
                        const std::optional<Error>& fault) {
   const std::string regions = communicator.default_regions();
   const std::int64_t number = fingerprint(settings, regions);
   auto& agreed = communicator.extension<SettingsInUse>().fingerprints;
   if (agreed.contains(number)) return;
-  agree_on(communicator, given_settings(settings, regions),
-           fault ? std::optional<Finding>(*fault) : std::nullopt);
+  agree(communicator, fault ? std::optional<Finding>(*fault) : std::nullopt, {},
+        given_settings(settings, regions));
   agreed.insert(number);
 }
 
 }  // namespace
 
-std::unique_ptr<StandIn> fetch(std::vector<std::span<const std::byte>>& messages,
-                               mpi::Communicator& communicator) {
+std::unique_ptr<BounceBuffer> fetch(std::vector<std::span<const std::byte>>& messages,
+                                    mpi::Communicator& communicator) {
   MemoryKind* kind = nullptr;
   std::vector<std::span<const std::byte>*> there;
   std::vector<UserBytes> stretches;
@@ -80,14 +82,14 @@ std::unique_ptr<StandIn> fetch(std::vector<std::span<const std::byte>>& messages
     require(kind == its, Fault::unsupported, "messages lie in ", kind->name(), " and in ",
             its->name(), " memory; let all of an exchange lie in one or in the host's");
     there.push_back(&message);
-    // Nothing is written there.
+    // Nobody writes through this pointer.
     stretches.push_back(
         {const_cast<std::byte*>(message.data()), static_cast<std::int64_t>(message.size())});
   }
   if (kind == nullptr) return nullptr;
-  auto fetched =
-      std::make_unique<StandIn>(communicator.extension<StandInPool>(), *kind, StandIn::Way::fetched,
-                                StandIn::From::anywhere, std::move(stretches));
+  auto fetched = std::make_unique<BounceBuffer>(communicator.extension<BounceBufferPool>(), *kind,
+                                                BounceBuffer::Way::fetched,
+                                                BounceBuffer::From::anywhere, std::move(stretches));
   for (auto* const message : there) *message = {fetched->at(message->data()), message->size()};
   fetched->copy(progress);
   return fetched;
@@ -152,12 +154,10 @@ Received Received::exchange_blocks(MPI_Comm user, const std::vector<int>& destin
   agree_on_settings(*communicator, settings, fault);
   Received received(communicator);
   MessageData data{buffer, {}, {}, type};
-  attempt(fault, [&] {
-    for (std::size_t i = 0; i < destinations.size(); ++i) {
-      data.counts.push_back(count);
-      data.displacements.push_back(static_cast<Index>(i) * count);
-    }
-  });
+  for (std::size_t i = 0; i < destinations.size(); ++i) {
+    data.counts.push_back(count);
+    data.displacements.push_back(static_cast<Index>(i) * count);
+  }
   Outbox outbox = outbox_of(destinations, data, *communicator, std::move(fault));
   std::int64_t bytes = 0;
   attempt(outbox.finding, [&] {
@@ -184,7 +184,7 @@ Received Received::ask(MPI_Comm user, const std::vector<int>& destinations, cons
   try {
     received.count_elements();
   } catch (const std::exception&) {
-    // Those who ask wait for an answer, which the caller has no handle to give.
+    // The asking ranks wait for an answer, which the caller has no handle to give.
     received.query_->answer({}, Finding(current_fault()));
     throw;
   }
@@ -244,10 +244,11 @@ void Received::copy(void* buffer, Index capacity, MPI_Datatype type) const {
     return mpi::unpack(into, data(), buffer, elements(), communicator_->handle());
   }
   auto* const target = static_cast<std::byte*>(buffer);
-  StandIn stand_in(communicator_->extension<StandInPool>(), *kind, StandIn::Way::brought_back,
-                   StandIn::From::one_buffer, {{target, bytes()}});
-  std::copy_n(data(), bytes(), stand_in.at(target));
-  stand_in.copy(progress);
+  BounceBuffer bounce_buffer(communicator_->extension<BounceBufferPool>(), *kind,
+                             BounceBuffer::Way::brought_back, BounceBuffer::From::one_buffer,
+                             {{target, bytes()}});
+  std::copy_n(data(), bytes(), bounce_buffer.at(target));
+  bounce_buffer.copy(progress);
 }
 
 }  // namespace vicinal

@@ -1,5 +1,5 @@
-// One start at a time. Several threads must not start one halo or request at once, since no order of their starts is the
-// same on all ranks. Where they do it all the same, each but the first is told.
+// Lets one thread start at a time. Several threads must not start one halo or request at once,
+// since their order would differ between ranks. If they do, each thread but the first learns of it.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,8 @@
 
 namespace vicinal {
 
-/// The start of something, as long as this lives; waits until another thread's is over. Costs one exchange of a flag.
+/// A start, as long as this lives; waits until another thread's start is over. Costs one exchange
+/// of a flag.
 class Starting {
  public:
   explicit Starting(std::atomic_flag& flag) : flag_(flag) {
@@ -19,7 +20,7 @@ class Starting {
   Starting(const Starting&) = delete;
   Starting& operator=(const Starting&) = delete;
   ~Starting() { flag_.clear(std::memory_order_release); }
-  /// Whether another thread was in the middle of a start.
+  /// Returns whether another thread was starting.
   [[nodiscard]] bool was_disturbed() const { return was_disturbed_; }
 
  private:

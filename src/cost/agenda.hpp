@@ -1,4 +1,4 @@
-// What is going to happen, and when: the clock of the price.
+// Future events in order of time: the clock of the price.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 namespace vicinal::detail {
 
 enum class Happening : std::uint8_t {
-  processed,  ///< a processor has done what it was at
+  processed,  ///< a processor has finished its task
   agreed,     ///< rendezvous: the sender of a send knows that the receive is posted
-  passed,     ///< a port may have a message through
-  left,       ///< the message that a rank is sending has left
+  passed,     ///< a message may have passed a port
+  left,       ///< the message of a send has left
   reached,    ///< LogGP: the first byte of a send's message is at its receiver's port
-  arrived,    ///< that of a send has come to its receiver
-  seen,       ///< a signal shows
+  arrived,    ///< the message of a send has arrived
+  seen,       ///< a signal becomes visible
   served,     ///< a GPU has done its part of an operation
 };
 
 struct Event {
   double time = 0;
-  std::uint64_t number = 0;  ///< of those at one time the first that was foreseen is first
+  std::uint64_t number = 0;  ///< of events at one time, the first foreseen is first
   Happening what = Happening::processed;
   int which = 0;
   friend bool operator>(const Event& a, const Event& b) {
@@ -36,9 +36,9 @@ class Agenda {
     events_.push({time, foreseen_++, what, which});
   }
   [[nodiscard]] bool empty() const { return events_.empty(); }
-  /// Whether more happens at this time.
+  /// Returns whether another event has this time.
   [[nodiscard]] bool more_now() const { return !empty() && events_.top().time <= now_; }
-  /// Goes on to the next event.
+  /// Advances to the next event.
   Event next() {
     const Event event = events_.top();
     events_.pop();

@@ -9,7 +9,7 @@ DealtCores deal_cores(const Machine& machine, const Profile& profile) {
   struct Host {
     int cores = 0;
     int first = 0;  // core
-    int next = 0;   // rank's place
+    int next = 0;   // position of the next rank
   };
   DealtCores dealt;
   std::vector<Host> hosts;

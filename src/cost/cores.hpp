@@ -1,4 +1,4 @@
-// The cores of a host, where its ranks have not one each, and which rank has which.
+// The cores of a host with fewer cores than ranks, and their assignment to ranks.
 #pragma once
 
 #include <vector>
@@ -8,15 +8,15 @@
 
 namespace vicinal {
 
-/// Cores that the ranks of a host share; 0 where each has one of its own. What the profile says holds for every host; where
-/// it says nothing, what is known of the machine does. LogGP knows of no cores.
+/// Returns the number of cores that the ranks of a host share; 0 if each rank has its own. The
+/// profile's number holds for every host; without one, the machine's does. LogGP has no cores.
 [[nodiscard]] inline double shared_cores(const Machine& machine, int host, const Profile& profile) {
   if (profile.gap) return 0;
   const double cores = profile.cores > 0 ? profile.cores : machine.cores_on(host);
   return cores < machine.ranks_on(host) ? cores : 0;
 }
 
-/// Whether ranks of any host share cores.
+/// Returns whether ranks of any host share cores.
 [[nodiscard]] inline bool shares_cores(const Machine& machine, const Profile& profile) {
   for (int host = 0; host < machine.hosts(); ++host) {
     if (shared_cores(machine, host, profile) > 0) return true;
@@ -25,17 +25,18 @@ namespace vicinal {
 }
 
 struct Core {
-  double speed = 1;     ///< of what a rank does on it
-  bool shared = false;  ///< by more ranks than one, or with another host
+  double speed = 1;     ///< relative to a full core
+  bool shared = false;  ///< by several ranks, or with another host
 };
 
 struct DealtCores {
   std::vector<Core> cores;
-  std::vector<int> of_rank;  ///< which of them is the rank's
+  std::vector<int> of_rank;  ///< index of each rank's core
 };
 
-/// Each rank has one of its own. Where those of a host share fewer they are dealt out to them in turn, as a scheduler does
-/// that has nothing to go by; a part of a core is a core more, and all of the host's are slower.
+/// Assigns a core to each rank. If the ranks of a host share fewer cores, assigns them round-robin,
+/// like a scheduler without further information. A fraction of a core counts as one more core, and
+/// slows all cores of the host.
 [[nodiscard]] DealtCores deal_cores(const Machine& machine, const Profile& profile);
 
 }  // namespace vicinal

@@ -7,25 +7,26 @@ namespace vicinal {
 
 namespace {
 
-/// One thing by two ways, of which the other may have no price.
+/// Times of one thing through host memory and through the alternative.
 struct Ways {
   double by_host = 0;
   double otherwise = 0;
   [[nodiscard]] bool other_is_cheaper() const { return otherwise < by_host; }
 };
 
-/// How many ranks share the rank's GPU.
+/// Returns the number of ranks that share the rank's GPU.
 double ranks_of_gpu(const Machine& machine, const Profile& profile, int rank) {
   const int ranks = machine.ranks_on(machine.host_of(rank));
   return static_cast<double>(ranks) / detail::devices_of(*profile.device, ranks);
 }
 
-/// What a GPU takes for it, where the others that share it have as much to do at the same time: their bytes pass one after another.
+/// Time of GPU work if the other ranks that share the GPU have as much to do at once: their bytes
+/// pass one after another.
 double shared_seconds(const DeviceWork& work, std::int64_t bytes, double sharing) {
   return work.seconds(0) + sharing * static_cast<double>(bytes) * work.seconds_per_byte;
 }
 
-/// Gathering and scattering on the GPU takes as long either way.
+/// Gathering and scattering on the GPU takes the same time in both cases.
 Ways of_messages(const Plan& plan, const Machine& machine, const Profile& profile,
                  Index element_bytes) {
   const double sharing = ranks_of_gpu(machine, profile, plan.rank);
@@ -44,7 +45,7 @@ Ways of_messages(const Plan& plan, const Machine& machine, const Profile& profil
   return ways;
 }
 
-/// Of this rank's slots, and as if those of others were like them.
+/// For this rank's slots, as if the slots of other ranks were like them.
 Ways of_handovers(const Plan& plan, const Machine& machine, const Profile& profile,
                   Index element_bytes) {
   const double sharing = ranks_of_gpu(machine, profile, plan.rank);

@@ -1,4 +1,4 @@
-// Which way data in a GPU's memory go, by the profile.
+// Choice of the transport for data in a GPU's memory, by the profile.
 #pragma once
 
 #include "cost/profile.hpp"
@@ -7,8 +7,9 @@
 
 namespace vicinal {
 
-/// The way by which the messages and handovers of this rank's plan take less time all together, with both of the user's
-/// buffers in a GPU's memory; of what the profile has no prices for, the host's.
+/// Returns the transport that takes the least time for this rank's messages and handovers together.
+/// Assumes that both of the user's buffers lie in a GPU's memory. Uses host memory if the profile
+/// has no prices for the alternative.
 DeviceWay cheaper_way(const Plan& plan, const Machine& machine, const Profile& profile,
                       Index element_bytes);
 

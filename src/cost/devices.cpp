@@ -9,7 +9,7 @@ namespace vicinal::detail {
 
 namespace {
 
-/// Whether runs lie one after the other on a side.
+/// Returns whether the runs are contiguous on a side.
 bool in_one_piece(const std::vector<CopyRun>& runs, Index CopyRun::* side) {
   for (std::size_t i = 1; i < runs.size(); ++i) {
     if (runs[i].*side != runs[i - 1].*side + runs[i - 1].count) return false;
@@ -102,7 +102,7 @@ Devices::Turn Devices::take(int rank, int operation, DeviceTask task, std::int64
   const bool waits = device.free > now;
   device.free = std::max(device.free, now) + static_cast<double>(bytes) * work.seconds_per_byte;
   Turn turn{device.free + work.latency};
-  // One of less latency may be done before what it has waited behind.
+  // A task of less latency may be done before the one it has waited for.
   if (waits && device.done <= turn.done) turn.behind = device.last;
   device.last = operation;
   device.done = turn.done;

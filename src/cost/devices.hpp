@@ -1,5 +1,6 @@
-// GPUs in the price: what of an operation is theirs, and who has which. A GPU does one thing at a time; what it takes to
-// have it begin is the rank's processor's, and nobody waits for the GPU but who needs what it makes.
+// GPUs in the price: which part of an operation a GPU does, and which rank uses which GPU. A GPU
+// does one task at a time. Launching it takes time of the rank's processor. Only operations that
+// need the result wait for the GPU.
 #pragma once
 
 #include <cstdint>
@@ -13,36 +14,40 @@ namespace vicinal {
 
 namespace detail {
 
-/// What has an operation done of which one side at least lies in a GPU's memory. A kernel gathers and scatters, and reaches
-/// pinned memory, too, for a while (memory/device/reach.hpp); what is in one piece on both sides is copied.
+/// Kind of work for an operation with at least one side in a GPU's memory. A kernel gathers and
+/// scatters, and also accesses pinned memory up to a limit (memory/device/reach.hpp). Data
+/// contiguous on both sides are copied.
 enum class DeviceTask : std::uint8_t {
   none,
-  lent,  ///< nothing: peers read the source where it lies
+  lent,  ///< no task: peers read the exported source in place
   kernel,
-  kernel_to_host,    ///< which writes to pinned memory
-  kernel_from_host,  ///< which reads it
-  peer,              ///< a kernel that reaches into another rank's GPU's memory
+  kernel_to_host,    ///< writes to pinned memory
+  kernel_from_host,  ///< reads pinned memory
+  peer,              ///< a kernel that accesses the GPU memory of another rank
   to_host,
   to_device,
   gather_to_host,  ///< a kernel, and then a copy
   scatter_to_device,
-  message,  ///< MPI's, which is given the GPU's memory
+  message,  ///< sent by MPI from the GPU's memory
 };
 
-/// Whether a GPU does it.
+/// Returns whether a GPU does the task.
 constexpr bool is_gpus(DeviceTask task) {
   return task > DeviceTask::lent && task != DeviceTask::message;
 }
 
-/// `there`: by buffer, whether it lies in a GPU's memory.
+/// Returns the task of an operation. `there` tells for each buffer whether it lies in a GPU's
+/// memory.
 DeviceTask device_task(const Plan& plan, const Operation& operation, const std::vector<bool>& there,
                        Index element_bytes);
-/// What brings so many bytes between a GPU's memory and pinned memory; `in_pieces`: on either side.
+/// Returns the task that moves that many bytes between a GPU's memory and pinned memory.
+/// `in_pieces`: not contiguous, on either side.
 DeviceTask crossing(bool to_host, bool in_pieces, std::int64_t bytes);
-/// What a GPU is asked for a task; nothing for none and a message. The profile has the prices of it.
+/// Returns the GPU's work for a task; none for no task and for a message. The profile must have its
+/// prices.
 DeviceWork work_of(DeviceTask task, const DeviceCost& cost);
 
-/// How many GPUs so many ranks of a host have.
+/// Returns the number of GPUs that this many ranks of a host use.
 constexpr int devices_of(const DeviceCost& cost, int ranks) {
   return cost.count > 0 && cost.count < ranks ? cost.count : ranks;
 }
@@ -51,21 +56,21 @@ class Devices {
  public:
   Devices(const Machine& machine, const Profile& profile);
 
-  /// What the rank's processor does for it.
+  /// Returns the time of the rank's processor for the task.
   [[nodiscard]] double processor_seconds(DeviceTask task) const;
 
   struct Turn {
     double done = 0;
     int behind = -1;  ///< the operation that it has waited for, or -1
   };
-  /// The rank's GPU has been given the task of an operation at this time.
+  /// Gives the task of an operation to the rank's GPU at time `now`.
   Turn take(int rank, int operation, DeviceTask task, std::int64_t bytes, double now);
 
  private:
   struct Device {
     double free = 0;  ///< from when on
-    double done = 0;  ///< when what it does last is known to be
-    int last = -1;    ///< the operation
+    double done = 0;  ///< when its last task is known to be done
+    int last = -1;    ///< the last operation
   };
 
   const Profile& profile_;

@@ -1,4 +1,4 @@
-// Message for message as the exchange would send them.
+// Counts message by message as the exchange would send them.
 #include "cost/exchange_messages.hpp"
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace {
 
 std::size_t as_size(int value) { return static_cast<std::size_t>(value); }
 
-/// Rounds in which rank r of n sends a message to rank r + 1, r + 2, r + 4, ...: of a dissemination,
-/// and of mpi::reduce_scatter.
+/// Counts rounds in which rank r of n sends a message to rank r + 1, r + 2, r + 4, ...: a
+/// dissemination, and mpi::reduce_scatter.
 void add_rounds_of_ranks(const Machine& machine, std::vector<std::int64_t>& sent) {
   const int size = machine.size();
   for (int step = 1; step < size; step *= 2) {
@@ -39,7 +39,7 @@ bool regions_share_memory(const Machine& machine) {
   return true;
 }
 
-/// The pairs of regions where the first has something for the second.
+/// Returns the pairs of regions where the first has data for the second.
 std::set<std::pair<int, int>> speaking_regions(const Machine& machine,
                                                std::span<const SentMessage> messages) {
   std::set<std::pair<int, int>> pairs;

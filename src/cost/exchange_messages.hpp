@@ -1,6 +1,6 @@
-// How many messages a sparse exchange sends between regions, without running it: those that carry
-// something, and those that the method itself needs. The rules are those of src/discovery, and a test
-// counts what real exchanges post.
+// Counts the messages that a sparse exchange sends between regions, without running it: those with
+// data, and those that the method itself needs. The rules are those of src/discovery, and a test
+// counts the messages of real exchanges.
 #pragma once
 
 #include <cstdint>
@@ -12,38 +12,38 @@
 
 namespace vicinal {
 
-/// What a rank has for another.
+/// Data of one rank for another.
 struct SentMessage {
   int source = 0;
   int target = 0;
   std::int64_t bytes = 0;
 };
 
-/// Messages to ranks of other regions, by the rank that sends them.
+/// Messages to ranks of other regions, by sending rank.
 struct ExchangeMessages {
   explicit ExchangeMessages(int ranks)
       : payload(static_cast<std::size_t>(ranks)), protocol(payload), inside_mpi(payload) {}
-  std::vector<std::int64_t> payload;     ///< with something in them that a receiver is to get
-  std::vector<std::int64_t> protocol;    ///< sums of counts, consensus, and those that say: nothing
-  std::vector<std::int64_t> inside_mpi;  ///< of a collective of MPI's, taken as a dissemination
+  std::vector<std::int64_t> payload;     ///< with data for a receiver
+  std::vector<std::int64_t> protocol;    ///< sums of counts, consensus, and empty messages
+  std::vector<std::int64_t> inside_mpi;  ///< of an MPI collective, assumed to be a dissemination
 };
 
-/// What one exchange sends, once the teams of the method are set up. `shared_memory` as in
-/// ExchangeOptions, and the profile, by which `automatic` chooses. The method is not one-sided, which sends no
-/// messages that could be counted.
+/// Counts the messages of one exchange, once the teams of the method are set up. `shared_memory` is
+/// as in ExchangeOptions, and with the profile determines the choice of `automatic`. The method
+/// must not be one-sided, which sends no messages that could be counted.
 [[nodiscard]] ExchangeMessages count_messages(Method method, const Machine& machine,
                                               std::span<const SentMessage> messages,
                                               bool shared_memory = true,
                                               const Profile& profile = default_profile());
 
-/// The same for the locality-aware exchange as Geyko and Bienz have it (2023, algorithm 3): each rank
-/// sends one message to each region that it has something for, to the rank at its own place there (in
-/// a smaller region, around its end), and then all meet in a barrier of MPI's.
+/// As count_messages(), for the locality-aware exchange of Geyko and Bienz (2023, algorithm 3).
+/// Each rank sends one message to each region that it has data for. The receiver is the rank at its
+/// own position there (in a smaller region, wrapped around). Then all ranks meet in an MPI barrier.
 [[nodiscard]] ExchangeMessages count_as_published(const Machine& machine,
                                                   std::span<const SentMessage> messages);
 
-/// To how many other regions each region has something to say: however messages are aggregated, there
-/// is one for each such pair at least.
+/// Counts the other regions that each region has data for: a lower bound of the messages, however
+/// they are aggregated.
 [[nodiscard]] std::vector<std::int64_t> count_region_pairs(const Machine& machine,
                                                            std::span<const SentMessage> messages);
 

@@ -1,4 +1,4 @@
-// The names.
+// Names of the methods.
 #include "cost/exchange_method.hpp"
 
 #include <string>

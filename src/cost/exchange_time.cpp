@@ -1,5 +1,6 @@
-// What the methods of src/discovery do, rank by rank, for a pattern that stands for all: each rank has `typical_messages`
-// for others, evenly spread. exchange_messages.cpp counts the same messages where it is known who sends to whom.
+// Time of the methods of src/discovery, rank by rank, for a typical pattern. Each rank has
+// `typical_messages` for other ranks, evenly spread. For a known pattern, exchange_messages.cpp
+// counts the same messages.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,19 +15,20 @@
 namespace vicinal {
 namespace {
 
-/// Of those that take the same, as the last two do in one region, the first is chosen.
+/// In this order: of methods with equal times, as the last two have in one region, the first is
+/// chosen.
 constexpr Method candidates[] = {Method::personalized, Method::nonblocking,
                                  Method::locality_personalized, Method::locality};
 
 std::int64_t rounded_up(std::int64_t count, std::int64_t by) { return (count + by - 1) / by; }
 
-/// What the methods ask about a machine.
+/// Properties of a machine that the methods depend on.
 struct Sizes {
   std::int64_t ranks = 0, regions = 0;
   std::int64_t smallest = 0, largest = 0;  ///< region
   std::int64_t of_host =
       0;                ///< ranks of the host with the fewest cores for each, or else the largest
-  double cores = 0;     ///< of that host; 0 where its ranks have one each
+  double cores = 0;     ///< of that host; 0 if its ranks have one each
   bool shares = false;  ///< each region is in memory of its own host
 
   Sizes(const Machine& machine, bool shared_memory, const Profile& profile)
@@ -50,12 +52,13 @@ struct Sizes {
   }
 };
 
-/// The time of the rank that has most to do, on a host whose ranks are all like it.
+/// The time of the busiest rank, on a host whose ranks are all like it.
 class Sum {
  public:
   Sum(const Sizes& sizes, const Profile& profile) : sizes_(sizes), profile_(profile) {}
 
-  /// Messages that a rank sends, and as many that it receives. Only one of so many ranks may do so.
+  /// Adds messages that a rank sends, and as many that it receives. Only one of `one_of` ranks does
+  /// so.
   void messages(std::int64_t count, Level level, std::int64_t bytes, std::int64_t one_of = 1) {
     const LevelCost& cost = profile_.at(level);
     work(count * (picoseconds(cost.sending(bytes)) + picoseconds(cost.receiving(bytes))), one_of);
@@ -64,7 +67,8 @@ class Sum {
   void latency(std::int64_t times, Level level) {
     on_the_way_ += times * picoseconds(profile_.at(level).latency());
   }
-  /// A dissemination, or sums of counts of which each round has half as many as the one before.
+  /// Adds a dissemination, or sums of counts, where each round has half as many counts as the one
+  /// before.
   void rounds(std::int64_t among, Level level, bool counts, std::int64_t one_of = 1) {
     for (std::int64_t step = 1; step < among; step *= 2) {
       const std::int64_t words = counts ? rounded_up(among - step, 2 * step) : 1;
@@ -74,7 +78,7 @@ class Sum {
     }
   }
   void copies(std::int64_t bytes) { work(picoseconds(bytes, profile_.copy_seconds_per_byte), 1); }
-  /// A look at what each of so many has shown in shared memory.
+  /// Adds polls of `count` flags in shared memory.
   void looks(std::int64_t count, std::int64_t one_of = 1) {
     work(count * picoseconds(profile_.handover), one_of);
   }
@@ -94,7 +98,7 @@ class Sum {
 
   const Sizes& sizes_;
   const Profile& profile_;
-  Picoseconds of_rank_ = 0, of_host_ = 0;  ///< processors
+  Picoseconds of_rank_ = 0, of_host_ = 0;  ///< processor time
   Picoseconds on_the_way_ = 0;
 };
 
@@ -141,14 +145,14 @@ class Estimate {
     sum_.messages(messages_ - leaving_, Level::node, typical_bytes);
     if (messages_ > 0) sum_.latency(1, far_);
   }
-  /// That a message has been received is told by another one.
+  /// Synchronous sends: another message acknowledges each receipt.
   void receipts(std::int64_t far, std::int64_t near) {
     sum_.messages(far, Level::network, 0);
     sum_.messages(near, Level::node, 0);
     if (far + near > 0) sum_.latency(1, far_);
   }
 
-  /// Before the messages between regions, and after them.
+  /// Handover inside a region, before the messages between regions and after them.
   void hand_over() {
     const int stages = sizes_.regions > 1 ? 2 : 1;
     for (int stage = 0; stage < stages; ++stage) {
@@ -163,14 +167,15 @@ class Estimate {
     }
   }
 
-  /// One message for each pair of regions that a rank leads.
+  /// Adds one message for each pair of regions that a rank leads.
   void all_regions() { pairs(sizes_.regions - 1); }
 
   void some_regions() {
     const std::int64_t spoken_to = std::min(sizes_.regions - 1, leaving_ * sizes_.largest);
     receipts(pairs(spoken_to), 0);
     if (sizes_.shares) {
-      // Members tell the first of the region, and the first ranks of all regions meet.
+      // Members signal the first rank of the region, and the first ranks of all regions
+      // synchronize.
       sum_.looks(sizes_.largest, sizes_.largest);
       sum_.rounds(sizes_.regions, far_, false, sizes_.largest);
       sum_.looks(1);
@@ -179,7 +184,7 @@ class Estimate {
     }
   }
 
-  /// Returns how many the busiest rank leads.
+  /// Returns the number of pairs that the busiest rank leads.
   std::int64_t pairs(std::int64_t of_region) {
     const std::int64_t led = rounded_up(of_region, sizes_.smallest);
     const std::int64_t bytes = rounded_up(leaving_ * typical_bytes * sizes_.largest, of_region);
@@ -192,7 +197,7 @@ class Estimate {
   Sum sum_;
   std::int64_t messages_;
   std::int64_t leaving_;  ///< of these, to other regions
-  Level far_;             ///< between ranks that are as far apart as any
+  Level far_;             ///< between the ranks that are farthest apart
 };
 
 }  // namespace

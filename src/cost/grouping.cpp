@@ -1,7 +1,7 @@
-// A postal estimate: the members work side by side, each pays the overhead of its messages and
-// partners one after the other, and the bytes of all share the wire. A combined message is copied
-// together where it starts and apart where it ends. How many messages a member receives only the
-// other regions know; it is taken to be what members here send on average.
+// A postal estimate. The members work in parallel. Each pays the overhead of its messages and
+// partners one after the other. The bytes of all share the wire. A combined message is gathered by
+// a copy where it starts and scattered by a copy where it ends. Only the other regions know how
+// many messages a member receives. It is assumed to be what members here send on average.
 #include "cost/grouping.hpp"
 
 #include <algorithm>

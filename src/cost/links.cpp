@@ -1,4 +1,4 @@
-// A link is a port that one rank has to itself.
+// A link is a port used by one rank alone.
 #include "cost/links.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ Links::Links(const Program& program, const Machine& machine, const Profile& prof
   find_connections(program);
 }
 
-/// Most ranks send each other one message, which needs no queue.
+/// Most pairs of ranks have one message, which needs no queue.
 void Links::find_connections(const Program& program) {
   std::vector<int> last(static_cast<std::size_t>(machine_.size()), -1);  // by receiver: a send
   for (int rank = 0; rank < program.ranks(); ++rank) {
@@ -74,7 +74,8 @@ void Links::enter(int port, int send, double seconds) {
   foresee(port);
 }
 
-/// A port's next message may be through later than foreseen, when others have come: then that is looked at again.
+/// If other messages enter, the port's next message passes later than foreseen: then it is checked
+/// again.
 void Links::foresee(int port) {
   Port& it = ports_[port];
   const double next = it.next();

@@ -1,5 +1,6 @@
-// How messages leave: over their rank's link, and between hosts through the ports of both, each of which is shared fairly by
-// the messages that pass it. Those of one rank to one other are in order: they go over one connection.
+// Departure of messages: over their rank's link and, between hosts, through the ports of both.
+// Messages share each of these fairly. Messages from one rank to another leave in order, over one
+// connection.
 #pragma once
 
 #include <vector>
@@ -15,15 +16,16 @@ class Links {
   Links(const Program& program, const Machine& machine, const Profile& profile, Steps& steps,
         Agenda& agenda);
 
-  /// A send's message may leave, after those to the same rank that could before. A `Happening::left` of the send will follow.
+  /// Lets a send's message leave, after earlier messages to the same rank. A `Happening::left` of
+  /// the send will follow.
   void join(int send);
-  /// For `Happening::passed`.
+  /// Handles `Happening::passed`.
   void look_at_port(int port);
-  /// For `Happening::left`. The send whose message begins to leave after it, or -1.
+  /// Handles `Happening::left`. Returns the send whose message begins to leave next, or -1.
   int leave(int send);
 
  private:
-  /// The messages of one rank to one other, where there are several.
+  /// The messages of one rank to another, if there are several.
   struct Connection {
     bool taken = false;        ///< one of them is leaving
     std::vector<int> waiting;  ///< sends

@@ -1,4 +1,5 @@
-// Who comes first is served first, so that when a message passes is known as soon as it comes: no port has a queue.
+// First come, first served: the time at which a message passes is known when it comes, so no port
+// needs a queue.
 #include "cost/loggp.hpp"
 
 #include <algorithm>

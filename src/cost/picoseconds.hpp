@@ -1,5 +1,5 @@
-// Time in whole picoseconds, for what ranks must choose alike without asking each other: no sum of these depends on how a
-// processor rounds, or on what a compiler has made of it.
+// Time in whole picoseconds, for decisions that ranks must make identically without communication.
+// No sum of these depends on the rounding of a processor or on a compiler.
 #pragma once
 
 #include <cmath>

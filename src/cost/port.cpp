@@ -1,5 +1,5 @@
-// Virtual time: `service_` grows at the rate that each job gets, so that a job's end in it is fixed when it begins,
-// whoever comes and goes.
+// Virtual time: `service_` grows at the rate that each job gets. So the end of a job in virtual
+// time is fixed when it begins, whatever other jobs come and go.
 #include "cost/port.hpp"
 
 #include <algorithm>

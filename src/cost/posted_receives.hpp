@@ -1,5 +1,6 @@
-// The receives that the ranks have posted, in the order of posting: how many a message is compared with before its own.
-// A Fenwick tree for each rank, all of them in one list, so that queues of thousands cost a logarithm.
+// The receives that the ranks have posted, in the order of posting: how many of them a message is
+// compared with before its own. One Fenwick tree for each rank, all of them in one list, so that
+// queues of thousands cost a logarithm.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,7 @@ namespace vicinal::detail {
 
 class PostedReceives {
  public:
-  /// By rank, how many receives it will ever post.
+  /// `most` has, by rank, the number of receives it will ever post.
   explicit PostedReceives(std::span<const int> most)
       : first_(most.size() + 1), posted_(most.size()) {
     for (std::size_t rank = 0; rank < most.size(); ++rank) {
@@ -19,14 +20,14 @@ class PostedReceives {
     tree_.assign(first_.back(), 0);
   }
 
-  /// Returns the receive's place in the order of posting.
+  /// Returns the receive's position in the order of posting.
   int post(int rank) {
     const int place = ++posted_[at(rank)];
     add(rank, place, 1);
     return place;
   }
 
-  /// Takes a receive out. Returns how many stood before it.
+  /// Removes a receive. Returns how many stood before it.
   int take(int rank, int place) {
     add(rank, place, -1);
     int before = 0;

@@ -1,5 +1,5 @@
-// The event loop. Each operation has moments at which something of it is over; each moment knows the one that it
-// waited for last, so that the chain behind the last one tells where the time went.
+// The event loop. Each operation has moments at which a part of it is over. Each moment records the
+// moment that it waited for last, so the chain behind the last one shows where the time went.
 #include "cost/price.hpp"
 
 #include <algorithm>
@@ -56,7 +56,8 @@ class TimedRun {
         happen(agenda_.next());
         begin_ready();
       } while (agenda_.more_now());
-      // Not before: of what becomes ready at one time, a processor begins with the first operation.
+      // Not earlier: of tasks that become ready at one time, a processor begins with the first
+      // operation.
       occupy_processors();
     }
     progress_.require_end();
@@ -67,7 +68,7 @@ class TimedRun {
   }
 
   [[nodiscard]] const Steps& steps() const { return steps_; }
-  /// The moment at which all is over, or -1.
+  /// The moment at which everything is over, or -1.
   [[nodiscard]] int last() const { return last_; }
 
  private:
@@ -91,7 +92,8 @@ class TimedRun {
   }
 
   void begin_ready() {
-    // In the order in which they became ready, in which receives are posted; beginning one may make others ready.
+    // In the order in which they became ready, which is the order of posted receives. Beginning one
+    // may make others ready.
     for (std::size_t i = 0; i < progress_.ready.size(); ++i) begin(progress_.ready[i]);
     progress_.ready.clear();
   }
@@ -138,7 +140,7 @@ class TimedRun {
       const auto [task, has_changed] = it.take();
       const int id = it.running = task.operation;
       if (task.ready < agenda_.now()) steps_.cause(done(id)) = done(it.previous);
-      // Who has waited has left its core to others, perhaps to nobody.
+      // A rank that has waited has left its core to other ranks, or idle.
       const double idle_since = it.previous < 0 ? 0 : steps_.time(done(it.previous));
       const double turn = has_changed || idle_since < agenda_.now() ? turn_for(id) : 0;
       const double seconds = (turn + begin_work(id)) / processors_.speed(number);
@@ -155,7 +157,7 @@ class TimedRun {
     return profile_.turn + (steps_[id].kind == OperationKind::receive ? profile_.poll : 0);
   }
 
-  /// Returns what it takes a processor of full speed.
+  /// Returns the time of the work on a processor of full speed.
   double begin_work(int id) {
     const Step& step = steps_[id];
     switch (step.kind) {
@@ -245,14 +247,14 @@ class TimedRun {
     }
   }
 
-  /// A message whose receive was posted before it came.
+  /// Takes in a message whose receive was posted before it came.
   void take_in(int send) {
     const int receive = steps_[send].counterpart;
     steps_.cause(done(receive)) = gone(send);
     enqueue(receive);
   }
 
-  /// Takes the receive out of those that are posted.
+  /// Removes the receive from the posted ones; returns the time of the search.
   double search(int receive) {
     if (profile_.search == 0) return 0;
     return posted_.take(rank_of(receive), steps_[receive].place) * profile_.search;
@@ -268,7 +270,7 @@ class TimedRun {
     });
   }
 
-  /// An await's flag is there.
+  /// Handles an await whose flag is set.
   void notice(int await) {
     if (processors_.scarce(rank_of(await))) {
       enqueue(await);
@@ -296,9 +298,9 @@ class TimedRun {
   Processors processors_;
   Devices devices_;
   Links links_;
-  std::optional<SerialPorts> serial_;  ///< in the place of the links, by LogGP
+  std::optional<SerialPorts> serial_;  ///< instead of the links, by LogGP
   PostedReceives posted_;
-  std::vector<int> touched_;  ///< processors that may have nothing to do
+  std::vector<int> touched_;  ///< processors that may be idle
   int last_ = -1;             ///< the last moment
   Price price_;
 };

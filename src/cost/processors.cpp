@@ -6,7 +6,8 @@
 namespace vicinal::detail {
 
 void ReadyTasks::add(Task task) {
-  // Mostly what becomes ready at one time does in the order of operations, and costs no logarithm.
+  // Tasks that become ready at one time mostly come in the order of operations, and then cost no
+  // logarithm.
   if (next_ == in_order_.size() || task > in_order_.back()) {
     in_order_.push_back(task);
   } else {

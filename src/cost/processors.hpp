@@ -1,4 +1,4 @@
-// Who has which processor, and what waits for it.
+// The processors of all ranks, and the tasks that wait for them.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace vicinal::detail {
 
-/// What a processor is to do for an operation, and since when it could.
+/// Work of a processor for an operation, and the time since when it is ready.
 struct Task {
   double ready = 0;
   int operation = -1;
@@ -18,12 +18,12 @@ struct Task {
   }
 };
 
-/// What is ready for a rank.
+/// The ready tasks of a rank.
 class ReadyTasks {
  public:
-  /// Tasks are added in the order in which they become ready.
+  /// Adds a task. Tasks must be added in the order in which they become ready.
   void add(Task task);
-  /// What became ready first, of that the lowest operation.
+  /// Returns the task that became ready first, of several the lowest operation.
   [[nodiscard]] Task first() const { return others_first() ? others_.front() : in_order_[next_]; }
   Task take();
   [[nodiscard]] bool empty() const { return next_ == in_order_.size() && others_.empty(); }
@@ -33,18 +33,18 @@ class ReadyTasks {
     return next_ == in_order_.size() || (!others_.empty() && in_order_[next_] > others_.front());
   }
 
-  std::vector<Task> in_order_;  ///< those that came in the order in which they will be taken
+  std::vector<Task> in_order_;  ///< tasks that came in the order of taking
   std::size_t next_ = 0;        ///< in `in_order_`
   std::vector<Task> others_;    ///< a heap, the first to be taken on top
 };
 
-/// Of one rank, or of some in turn: who has it goes on while anything is ready for it.
+/// The processor of one rank, or of several: a rank keeps it while any of its tasks is ready.
 class Processor {
  public:
   int running = -1;   ///< the operation that occupies it, or -1
-  int previous = -1;  ///< the one that did before
+  int previous = -1;  ///< the operation before, or -1
 
-  /// Another rank of it; its number there.
+  /// Adds a rank; returns its index on this processor.
   int join() {
     ready_.emplace_back();
     return static_cast<int>(ready_.size()) - 1;
@@ -55,9 +55,9 @@ class Processor {
   }
   struct Turn {
     Task task;
-    bool has_changed = false;  ///< the rank that has the processor
+    bool has_changed = false;  ///< another rank has taken over
   };
-  /// Only where has_work().
+  /// Call only if has_work().
   Turn take();
   [[nodiscard]] bool has_work() const { return running < 0 && tasks_ > 0; }
 
@@ -84,7 +84,7 @@ class Processors {
   }
   Processor& operator[](int number) { return all_[static_cast<std::size_t>(number)]; }
   [[nodiscard]] double speed(int number) const { return core(number).speed; }
-  /// Whether the rank's host has more ranks than cores.
+  /// Returns whether the rank's host has more ranks than cores.
   [[nodiscard]] bool scarce(int rank) const { return core(number(rank)).shared; }
 
  private:
@@ -93,7 +93,7 @@ class Processors {
   }
 
   DealtCores dealt_;
-  std::vector<int> member_;  ///< by rank, of its processor
+  std::vector<int> member_;  ///< by rank, on its processor
   std::vector<Processor> all_;
 };
 

@@ -1,4 +1,4 @@
-// The built-in profile, and what follows from a profile's numbers.
+// The built-in profile, and values derived from a profile.
 #include "cost/profile.hpp"
 
 #include <algorithm>
@@ -16,22 +16,24 @@ double LevelCost::seconds(std::int64_t bytes) const {
   return handling(bytes) + its.latency + static_cast<double>(bytes) * its.seconds_per_byte;
 }
 
-// Lassen (LLNL): two POWER9 of 20 ranks each and two EDR rails per node, Spectrum MPI. The measurements are published
-// by Bienz and others in the repository bienz2/BenchPress, benchmarks/lassen; the fits are those of
-// python/vicinal_command/fits.py, by which `vicinal calibrate` goes. Times are one way, sizes count floats (its
-// src/ping_pong/ping_pong_timer.cpp). In short:
-//   protocols  ping_pong_cpu.2412201 (CPU 0 with five others of its socket, and five of the other socket: medians) and
-//              maxrate.2412163 (one pair of two nodes), by piecewise lines of least relative error. Where they change is
-//              found: at 256 B and 8 KiB, where the repository's own model has it, too, which calls what is above
-//              rendezvous.
-//   overheads  of the network: 4 B to and from 20 to 40 ranks take one rank 0.545 us for each more (mult_pong.2414769),
-//              both ends together, taken to be halves. On a node: what 4 B take between two cores of a pair, which
-//              share a cache (0.395 us): all of that is processors' work.
-//   handover   what 4 B take between cores of a socket beyond that: the way of one cache line, there and back.
-//   port       all 40 pairs at once, half of them in each direction (maxrate.2412163, 128 to 512 KiB): 22.4 GB/s.
-//   search     128 to 1024 messages that come in the opposite order of their receives, compared with the same order
-//              (mult_ping_pong.843704): a half of the queue is looked at for each.
-//   copy       large messages between ranks of a socket: a processor copies every byte once.
+// Lassen (LLNL): two POWER9 of 20 ranks each and two EDR rails per node, Spectrum MPI. Bienz and
+// others published the measurements in the repository bienz2/BenchPress, benchmarks/lassen. The
+// fits are those of python/vicinal_command/fits.py, which `vicinal calibrate` uses. Times are one
+// way, and sizes count floats (its src/ping_pong/ping_pong_timer.cpp). In short:
+// - protocols: Piecewise lines of least relative error. On a node, the data are
+//   ping_pong_cpu.2412201 (CPU 0 with five others of its socket, and five of the other socket:
+//   medians). Between nodes, the data are maxrate.2412163 (one pair of two nodes). The lines change
+//   at 256 B and 8 KiB, as in the repository's own model, which calls larger messages rendezvous.
+// - overheads of the network: A rank that exchanges 4 B with 20 to 40 ranks takes 0.545 us for each
+//   more of them (mult_pong.2414769). Both ends are assumed to have half of it.
+// - overheads on a node: The time of 4 B between two cores that share a cache (0.395 us), all of it
+//   processor time.
+// - handover: The additional time of 4 B between cores of a socket: one cache line, there and back.
+// - port: All 40 pairs at once, half of them in each direction (maxrate.2412163, 128 to 512 KiB):
+//   22.4 GB/s.
+// - search: 128 to 1024 messages in the opposite order of their receives, compared with the same
+//   order (mult_ping_pong.843704). Half of the queue is searched for each.
+// - copy: Large messages between ranks of a socket: a processor copies every byte once.
 const Profile& default_profile() {
   static const Profile profile = [] {
     constexpr std::int64_t any_size = Protocol::any_size;

@@ -1,6 +1,8 @@
-// What a machine costs, in the terms of the LogGOPS (Hoefler, Schneider and Lumsdaine 2010) and max-rate models: for each
-// level at which two ranks may be near each other, what a message and each of its bytes cost the processors at its ends and
-// how long they are on their way; what a node can inject; what a handover through shared memory and a copy take. Times are in seconds.
+// Costs of a machine, in the terms of the LogGOPS (Hoefler, Schneider and Lumsdaine 2010) and
+// max-rate models. For each level of distance between two ranks, a profile has the processor time
+// at both ends and the transit time. Both are given for a message and for each byte. It also has
+// the injection limit of a node, and the times of a handover through shared memory and of a copy.
+// Times are in seconds.
 #pragma once
 
 #include <array>
@@ -14,16 +16,16 @@
 
 namespace vicinal {
 
-/// How an MPI sends messages of some sizes.
+/// Cost of MPI messages of a range of sizes.
 struct Protocol {
   static constexpr std::int64_t any_size = std::numeric_limits<std::int64_t>::max();
 
-  std::int64_t up_to = any_size;  ///< messages of at most so many bytes
-  double latency = 0;             ///< on the way, without the overheads at both ends
-  double seconds_per_byte = 0;    ///< where two ranks have the way to themselves
-  bool rendezvous = false;        ///< nothing moves before the receive is posted
-  double residual = 0;            ///< how far measured times lie from these, in parts of them
-  double processor_seconds_per_byte = 0;  ///< of the processor at each end, beside the overhead
+  std::int64_t up_to = any_size;          ///< messages of at most so many bytes
+  double latency = 0;                     ///< in transit, without the overheads at both ends
+  double seconds_per_byte = 0;            ///< if two ranks have the link to themselves
+  bool rendezvous = false;                ///< nothing moves before the receive is posted
+  double residual = 0;                    ///< relative deviation of measured times
+  double processor_seconds_per_byte = 0;  ///< of the processor at each end, besides the overhead
 
   bool operator==(const Protocol&) const = default;
 };
@@ -36,13 +38,13 @@ struct LevelCost {
   bool measured = true;             ///< false: taken over from the level next to it
 
   [[nodiscard]] const Protocol& protocol(std::int64_t bytes) const;
-  /// Of the smallest messages, on the way.
+  /// Transit time of the smallest messages.
   [[nodiscard]] double latency() const { return protocols.front().latency; }
-  /// Of the largest ones.
+  /// Of the largest messages.
   [[nodiscard]] double seconds_per_byte() const { return protocols.back().seconds_per_byte; }
-  /// Of both ends together, beside the bytes.
+  /// Of both ends together, besides the bytes.
   [[nodiscard]] double overhead() const { return send_overhead + receive_overhead; }
-  /// Of the sender's processor for a message of so many bytes; of the receiver's; and of both.
+  /// Processor time for a message of that many bytes: the sender's, the receiver's, and both.
   [[nodiscard]] double sending(std::int64_t bytes) const {
     return send_overhead + handling_bytes(bytes);
   }
@@ -52,7 +54,7 @@ struct LevelCost {
   [[nodiscard]] double handling(std::int64_t bytes) const {
     return sending(bytes) + receiving(bytes);
   }
-  /// From the begin of a send to the end of its receive, where nobody else sends.
+  /// From the begin of a send to the end of its receive, if no other rank sends.
   [[nodiscard]] double seconds(std::int64_t bytes) const;
 
   bool operator==(const LevelCost&) const = default;
@@ -65,12 +67,12 @@ struct LevelCost {
 
 /// A kind of work that a GPU does for a rank.
 struct DeviceWork {
-  double overhead = 0;  ///< of the rank's processor, until it is on its way
-  double latency = 0;   ///< from there until it is known to be done, beside its bytes
+  double overhead = 0;  ///< of the rank's processor, until the work is submitted
+  double latency = 0;   ///< from there until it is known to be done, besides its bytes
   double seconds_per_byte = 0;
   double residual = 0;  ///< as of a protocol
 
-  /// From its begin until it is known to be done, where nobody else uses the GPU.
+  /// From its begin until it is known to be done, if no other rank uses the GPU.
   [[nodiscard]] double seconds(std::int64_t bytes) const {
     return overhead + latency + static_cast<double>(bytes) * seconds_per_byte;
   }
@@ -78,16 +80,16 @@ struct DeviceWork {
   bool operator==(const DeviceWork&) const = default;
 };
 
-/// The GPUs of a host. There is no default: what has not been measured is in no profile.
+/// The GPUs of a host. There are no default values: a profile has only measured ones.
 struct DeviceCost {
   std::string name;      ///< of the GPU
   int count = 0;         ///< of a host, whose ranks share them in blocks; 0: each rank has its own
   DeviceWork kernel;     ///< gathers, scatters and reductions in its memory
   DeviceWork to_host;    ///< copies from there to pinned memory
   DeviceWork to_device;  ///< and back
-  /// Such kernels where ranks of a host reach into each other's, if they do.
+  /// Such kernels on the GPU memory of another rank of the host, if ranks can access it.
   std::optional<DeviceWork> peer;
-  /// Messages from one GPU's memory to another's, where the MPI takes its addresses.
+  /// Messages from one GPU's memory to another's, if MPI accepts its addresses.
   std::optional<std::array<LevelCost, level_count>> levels;
 
   bool operator==(const DeviceCost&) const = default;
@@ -95,24 +97,24 @@ struct DeviceCost {
 
 struct Profile {
   std::string name;    ///< of the machine and MPI
-  std::string source;  ///< where the numbers are from: who measured them, how
-  std::string date;    ///< of the measurements, as 2021-04-08; "" where nobody says
+  std::string source;  ///< origin of the numbers: who measured them, how
+  std::string date;    ///< of the measurements, as 2021-04-08; "" if unknown
   std::array<LevelCost, level_count> levels;
-  double port_seconds_per_byte =
-      0;  ///< of all that a node injects together, as of all that it takes in
+  double port_seconds_per_byte = 0;  ///< of all that a node injects, and of all that it receives
   double search =
-      0;  ///< of the receiver's processor, for each posted receive that is looked at before the right one
+      0;  ///< of the receiver's processor, for each posted receive searched before the right one
   double handover = 0;  ///< from a signal in shared memory to the end of its await
   double copy_seconds_per_byte =
       0;  ///< of a processor's copies between the caches or memory of one host
-  /// Cores of a host that its ranks have to themselves; 0: one for each rank. Less than one where several hosts are
+  /// Cores of a host for its ranks alone; 0: one for each rank. Less than one if several hosts are
   /// one machine.
   double cores = 0;
-  double turn = 0;  ///< of a core that ranks share, to pass from one of them to another one ...
-  double poll = 0;  ///< ... and, where that one has waited for a message, until it has found it
-  /// Between two messages at the port of a rank, where ports go by LogGP's rules (loggp.hpp), in the place of those of hosts.
+  double turn = 0;  ///< of a shared core, to switch from one rank to another ...
+  double poll = 0;  ///< ... and, if that one has waited for a message, until it has found it
+  /// Gap between two messages at the port of a rank. If given, ports follow LogGP's rules
+  /// (loggp.hpp) instead of those of hosts.
   std::optional<double> gap;
-  /// Where buffers may lie in a GPU's memory.
+  /// GPU costs, if buffers may lie in a GPU's memory.
   std::optional<DeviceCost> device;
 
   [[nodiscard]] const LevelCost& at(Level level) const {
@@ -123,7 +125,7 @@ struct Profile {
   bool operator==(const Profile&) const = default;
 };
 
-/// What holds where no profile is given.
+/// The profile used if none is given.
 const Profile& default_profile();
 
 }  // namespace vicinal

@@ -1,4 +1,4 @@
-// Each key has one line in each of two lists: what is read, and what is written.
+// Each key has one line in each of two lists: of keys read, and of keys written.
 #include "cost/profile_json.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::string_view kind = "vicinal profile";
 constexpr int format = 1;
-/// Far more than any profile; what is larger is something else, given by mistake.
+/// Far more than any profile; a larger file is something else, given by mistake.
 constexpr std::uintmax_t largest_file = 1U << 20U;
 constexpr const char* seconds_or_none = "a number of seconds, not negative,";
 constexpr const char* relative_error = "a relative error, not negative,";
@@ -36,7 +36,8 @@ constexpr double most_gpus = 1 << 20;
 
 using Levels = std::array<LevelCost, level_count>;
 
-/// One object of the text, whose members are asked for by name. What nobody has asked for is unknown.
+/// One object of the text, with its members accessed by name. Members never accessed are unknown
+/// keys.
 class Members {
  public:
   Members(const JsonValue& value, std::string path, std::string_view origin)
@@ -64,12 +65,12 @@ class Members {
   double amount(const char* name, const char* of_what = seconds_or_none) {
     const JsonValue& found = value(name);
     if (found.number() == nullptr || *found.number() < 0) refuse(full(name), found, of_what);
-    return *found.number() + 0.0;  // which is no negative zero
+    return *found.number() + 0.0;  // removes a negative zero
   }
   double amount_or_none(const char* name, const char* of_what) {
     return has(name) ? amount(name, of_what) : 0;
   }
-  /// A number of bytes from 0 upwards.
+  /// Returns a number of bytes, at least 0.
   std::int64_t bytes(const char* name) {
     constexpr double largest = 9007199254740992.0;  // up to which every whole number is a double
     const JsonValue& found = value(name);
@@ -86,7 +87,7 @@ class Members {
   }
   [[nodiscard]] std::string_view origin() const { return origin_; }
 
-  /// Refuses what has not been asked for.
+  /// Throws for a member that was never accessed.
   void finish() const {
     for (const auto& [name, found] : *object_) {
       if (asked_.contains(name)) continue;
@@ -162,7 +163,7 @@ void write(JsonWriter& json, const Protocol& protocol) {
   json.key("latency").value(protocol.latency);
   json.key("seconds_per_byte").value(protocol.seconds_per_byte);
   json.key("rendezvous").value(protocol.rendezvous);
-  // Profiles without stay what they were, their fingerprints too.
+  // Omitted if 0, so that profiles without it keep their text and fingerprint.
   if (protocol.processor_seconds_per_byte > 0) {
     json.key("processor_seconds_per_byte").value(protocol.processor_seconds_per_byte);
   }
@@ -237,11 +238,10 @@ void write(JsonWriter& json, const DeviceCost& device) {
   json.end_object();
 }
 
-/// The whole, in one line.
+/// The whole profile, in one line.
 std::string canonical(const Profile& profile) {
   std::ostringstream out;
-  out.exceptions(
-      std::ios::badbit);  // without memory, half of it would be taken for another profile
+  out.exceptions(std::ios::badbit);  // a partial text would be mistaken for another profile
   JsonWriter json(out);
   json.begin_object().key("kind").value(kind).key("format").value(format);
   json.key("name").value(profile.name).key("source").value(profile.source);
@@ -258,8 +258,8 @@ std::string canonical(const Profile& profile) {
   return std::move(out).str();
 }
 
-/// The lines of an object that people may read: the outer levels of brackets are broken up. Strings are left
-/// alone, brackets in them too.
+/// Breaks the outer levels of brackets into lines, for people. Leaves strings alone, including
+/// brackets in them.
 std::string in_lines(const std::string& json) {
   constexpr int broken_up = 3;
   std::string lines;
@@ -288,7 +288,7 @@ std::string in_lines(const std::string& json) {
   return lines + '\n';
 }
 
-/// What LogGP's rules have no place for.
+/// Throws for values that LogGP's rules do not use.
 void require_loggp(const Profile& profile, std::string_view origin) {
   const auto none = [&](const char* name, double value) {
     require(value == 0, Fault::info, origin, ": ", name, " is ", value,
@@ -369,7 +369,8 @@ std::shared_ptr<const Profile> profile_at(const std::string& path) {
 
 std::string write_profile(const Profile& profile) { return in_lines(canonical(profile)); }
 
-// Each plan asks for it, most often of the profile that the last one was made by, which is compared sooner than written.
+// Each plan asks for it, mostly of the same profile as the last one. Comparing profiles is faster
+// than writing one.
 std::string identity(const Profile& profile) {
   static Mutex mutex;
   static std::optional<std::pair<Profile, std::string>> last;

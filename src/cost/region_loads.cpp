@@ -1,5 +1,5 @@
-// What has to be done for each pair, and longest-processing-time-first scheduling of the leaders: the same on every member
-// because all of it is computed in one order and ties are broken by place.
+// Work for each pair, and longest-processing-time-first scheduling of the leaders. Every member
+// gets the same result: it computes in one order, and breaks ties by position.
 #include "cost/region_loads.hpp"
 
 #include <algorithm>
@@ -35,8 +35,8 @@ RegionLoads::RegionLoads(std::size_t members, double ranks_per_core, const Profi
   load_.assign(3 * processors_ + 2 * members_ + 2, 0.0);
 }
 
-// Resources: the processors handing in; those handing out; those with messages, the links out of and into each member,
-// the port out of and into the node.
+// Resources: the processors handing in, handing out, and with messages. Then the links out of and
+// into each member, and the port out of and into the node.
 
 std::size_t RegionLoads::processor(Stage stage, int member) const {
   const std::size_t first = stage == Stage::gather    ? 0
@@ -63,14 +63,14 @@ double RegionLoads::latency(const RegionPair& pair, Index elements, Index messag
       .latency;
 }
 
-/// Of the own end's processor, for a message of so many bytes.
+/// Time of the own end's processor for a message of that many bytes.
 double RegionLoads::handling(const RegionPair& pair, double bytes) const {
   const LevelCost& cost = profile_.at(pair.level);
   const auto whole = static_cast<std::int64_t>(bytes);
   return pair.outgoing ? cost.sending(whole) : cost.receiving(whole);
 }
 
-/// Larger messages are longer on their way, and by other protocols.
+/// Larger messages are longer in transit, and use other protocols.
 void RegionLoads::find_latencies(std::size_t number) {
   const RegionPair& pair = pairs_[number];
   double straight = 0, own = 0;
@@ -81,7 +81,7 @@ void RegionLoads::find_latencies(std::size_t number) {
   latencies_[number] = {straight, latency(pair, pair.distinct(), parts_[number]), own};
 }
 
-/// So many messages of so many bytes in all.
+/// Adds `messages` messages of `bytes` bytes in total.
 void RegionLoads::add_bytes(Additions& to, const RegionPair& pair, int member, double bytes,
                             Index messages) const {
   const LevelCost& cost = profile_.at(pair.level);
@@ -104,8 +104,8 @@ RegionLoads::Additions RegionLoads::straight(const RegionPair& pair) const {
   return result;
 }
 
-/// Each part holds what follows in the contributors' items laid end to end, or, for what comes, about as much for
-/// each consumer as the others do.
+/// Each part holds a range of the contributors' items laid end to end. For an incoming pair, it
+/// holds about as much for each consumer as the other parts do.
 RegionLoads::Additions RegionLoads::led(const RegionPair& pair, const std::vector<int>& leaders,
                                         int parts) const {
   Additions result;
@@ -135,8 +135,9 @@ RegionLoads::Additions RegionLoads::led(const RegionPair& pair, const std::vecto
   return result;
 }
 
-/// Nobody hands anything in, but the other region gets more messages than it reckons with, each of which is handed out to all
-/// who want some of it. It is taken to reckon as this one does: so they count here, for as many ranks as want them there.
+/// No member hands anything in, but the other region gets more messages than it accounts for. Each
+/// of them is handed out to all ranks that want some of it. This region assumes that the other one
+/// accounts as it does itself: so they count here, for as many ranks as want them there.
 RegionLoads::Additions RegionLoads::by_contributor(const RegionPair& pair) const {
   Additions result;
   Index messages = 0;
@@ -156,14 +157,15 @@ RegionLoads::Additions RegionLoads::by_contributor(const RegionPair& pair) const
   return result;
 }
 
-/// Seconds for which a leader is busy with so many bytes in one message: its link, or its processor.
+/// Seconds for which a leader is busy with that many bytes in one message: its link, or its
+/// processor.
 double RegionLoads::busy_with(const RegionPair& pair, double bytes) const {
   const Protocol& its = profile_.at(pair.level).protocol(static_cast<std::int64_t>(bytes));
   return bytes * std::max(its.seconds_per_byte, its.processor_seconds_per_byte / speed_);
 }
 
-/// Seconds for which each member would be busy with bytes if all of them carried as much, or the port or the processors
-/// that they share are anyway.
+/// Seconds for which bytes keep each member busy if all members carry the same amount. At least the
+/// time of the port and of the processors that they share.
 double RegionLoads::even_share(bool outgoing) const {
   double members = 0, port = 0, processors = 0;
   for (const RegionPair& pair : pairs_) {
@@ -179,8 +181,8 @@ double RegionLoads::even_share(bool outgoing) const {
                    processors / static_cast<double>(processors_)});
 }
 
-/// A pair is divided where its bytes would keep one leader busy for longer than an even share of all does, but
-/// never so finely that a part costs less than what every further part adds.
+/// Divides a pair if its bytes keep one leader busy for longer than an even share of all. A part
+/// never costs less than each further part adds.
 int RegionLoads::part_count(const RegionPair& pair, double share) const {
   const auto available = static_cast<double>(members_);
   const Index count = pair.distinct();
@@ -261,8 +263,9 @@ void RegionLoads::lead_themselves(std::size_t pair) {
   by_contributor_[pair] = true;
 }
 
-/// Of what comes, in case the other side makes more parts of it: as many as bytes can deserve, or one each where its
-/// contributors may lead, for it reckons with their messages being shared out among those who want them.
+/// Adds leaders to incoming pairs, in case the other side makes more parts. There are as many as
+/// the bytes can justify. If the other side's contributors may lead, there is one for each member:
+/// that side expects the receivers to share its messages.
 void RegionLoads::add_receivers() {
   const bool may_be_contributors = rules_.division == RelayRules::Division::best;
   for (std::size_t number = 0; number < pairs_.size(); ++number) {
@@ -281,10 +284,11 @@ void RegionLoads::add_receivers() {
   }
 }
 
-/// Each part to whoever has least to do with messages of others, and among equals to who has most of it: a second pair keeps
-/// those who wait for a leader longer than it saves them that he has more of it (27 points, 4 x 8: 1.3 times as long). Where
-/// leading saves no message, whoever has the edge keeps it, unless someone has nothing else to do: where members with edges of
-/// their own relieve each other, plans come out slower more often than faster.
+/// Gives each part to the member with the least message work for others, of several the one with
+/// most of the data. With more of the data a leader saves less time than its second pair costs the
+/// waiting ranks (27 points, 4 x 8: 1.3 times as long). If leading saves no message, the member
+/// with the edge keeps it, unless another has no work at all. If members with edges of their own
+/// relieve each other, plans are slower more often than faster.
 void RegionLoads::lead(std::size_t number) {
   const RegionPair& pair = pairs_[number];
   std::vector<int>& leaders = leaders_[number];
@@ -298,7 +302,7 @@ void RegionLoads::lead(std::size_t number) {
   std::vector<double> own(members_);
   std::vector<char> chosen(members_, 0);
   for (int part = 0; part < parts; ++part) {
-    // How much of the part each member has, or takes.
+    // Share of the part that each member has, or takes.
     const double begin = all * part / parts, end = all * (part + 1) / parts;
     double before = 0;
     std::fill(own.begin(), own.end(), 0.0);

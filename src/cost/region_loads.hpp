@@ -1,15 +1,17 @@
-// Who leads which region pair, and which pairs should be relayed at all, from the point of view of the rank of a
-// region that is busiest. A relayed pair costs each of its contributors a handover and its leader a message; a
-// straight one costs a message for each edge. Whether that is more or less depends on what the same ranks have
-// to do for other pairs, so a pair is never judged alone.
+// Chooses the leaders of region pairs, and which pairs to relay at all, from the point of view of
+// the busiest rank of a region. A relayed pair costs each of its contributors a handover and its
+// leader a message. A direct pair costs a message for each edge. The better choice depends on the
+// work of the same ranks for other pairs, so no pair is judged alone.
 //
-// A load is the time for which something is busy: a processor (which several ranks may share), a rank's own link in
-// either direction, the port of the node in either direction. Of loads x of the same kind the time is taken to be
-// (x1^8 + x2^8 + ...)^(1/8), which is about the largest, but falls also where one of several equally busy ones gets less
-// to do. Handing in, messages and handing out come one after the other, so the region's time is the sum over those, and a
-// handover for each side where anything is relayed. The processors' overheads and the bytes of messages overlap in part.
+// A load is the time for which a resource is busy. Resources are processors (perhaps shared by
+// several ranks), and in either direction a rank's own link and the port of the node. The time of
+// loads x of one kind is (x1^8 + x2^8 + ...)^(1/8). The result is about the largest, but also falls
+// if one of several equally busy resources gets less work. Handing in, messages and handing out
+// follow one another. So the region's time is the sum over these, plus a handover for each side
+// with a relayed pair. The processors' overheads and the bytes of messages overlap in part.
 //
-// All members of a region compute the same from the same numbers, so nobody has to be asked or told.
+// All members of a region compute the same result from the same numbers, so they need no
+// communication.
 #pragma once
 
 #include <array>
@@ -23,12 +25,12 @@
 
 namespace vicinal {
 
-/// What a member of a region has to do with another region, in one direction.
+/// Work of a member of a region with another region, in one direction.
 struct PairShare {
-  int member = 0;      ///< its place in the region
-  Index edges = 0;     ///< that carry anything
+  int member = 0;      ///< its position in the region
+  Index edges = 0;     ///< those with elements
   Index elements = 0;  ///< on all of them
-  Index distinct = 0;  ///< the same, each item once; an estimate for what comes
+  Index distinct = 0;  ///< as `elements`, each item once; an estimate for incoming pairs
 };
 
 /// All that goes to another region, or comes from there.
@@ -36,81 +38,85 @@ struct RegionPair {
   bool outgoing = true;
   int region = 0;  ///< the other one
   Level level = Level::network;
-  int receivers = 1;  ///< of what goes out: how many ranks there want any of it, as far as is known
-  std::vector<PairShare> shares;  ///< by member, ascending; only those who have edges
+  /// of an outgoing pair: how many ranks there want any of it, as far as is known
+  int receivers = 1;
+  std::vector<PairShare> shares;  ///< by member, ascending; only members with edges
 
   [[nodiscard]] Index edges() const;
   [[nodiscard]] Index elements() const;
   [[nodiscard]] Index distinct() const;
 };
 
-/// How a pair is divided among leaders.
+/// Rules by which pairs are divided among leaders.
 struct RelayRules {
   enum class Division : std::uint8_t {
     whole,        ///< one leader carries all
     bytes,        ///< several, for which `part_bytes` or the model gives the number
-    contributor,  ///< each contributor sends its own items; those who receive take turns
-    best,         ///< for each pair `bytes` or `contributor`, whichever relieves the busiest more
+    contributor,  ///< each contributor sends its own items; the receivers alternate
+    best,  ///< for each pair `bytes` or `contributor`, whichever relieves the busiest rank more
   };
   Division division = Division::whole;
-  Index part_bytes = 0;  ///< what one leader carries; 0: the model's choice
+  Index part_bytes = 0;  ///< bytes carried by one leader; 0: the model's choice
   Index element_bytes = 1;
-  double bias = 1;  ///< by what a time is multiplied in which the pair that is looked at is relayed
+  double bias = 1;  ///< factor on a time in which the examined pair is relayed
 };
 
-/// A region's time, in whole nanoseconds, so that both regions of a pair compute alike with it.
+/// A region's time, in whole nanoseconds, so that both regions of a pair compute the same with it.
 struct PairTimes {
-  std::int64_t relayed = 0;   ///< where the pair is relayed
-  std::int64_t straight = 0;  ///< where it is not
+  std::int64_t relayed = 0;   ///< if the pair is relayed
+  std::int64_t straight = 0;  ///< if it is direct
 };
 void fields(auto&& take, Is<PairTimes> auto& it) { take(it.relayed, it.straight); }
 
-/// Whether relaying puts one message in the place of one: that saves none, but others may have the work.
+/// Returns whether relaying replaces one message by one message. It saves no message, but other
+/// ranks may do the work.
 [[nodiscard]] constexpr bool is_one_for_one(Index edges, Index parts) {
   return edges == 1 && parts == 1;
 }
 
-/// Whether whichever of both sides is busier gains by relaying.
+/// Returns whether relaying pays for the busier of both sides.
 [[nodiscard]] bool relaying_pays(const PairTimes& sender, const PairTimes& receiver);
 
 class RegionLoads {
  public:
-  /// How a pair is served.
+  /// Ways to serve a pair: by direct messages, by leaders, or by each contributor.
   enum class Way : std::uint8_t { straight, led, by_contributor };
 
-  /// `members` ranks of which so many share one core (1 where each has its own; it need not be whole).
+  /// `ranks_per_core` of the `members` ranks share one core (1 if each has its own; it need not be
+  /// whole).
   RegionLoads(std::size_t members, double ranks_per_core, const Profile& profile,
               const RelayRules& rules);
 
-  /// Chooses the leaders of all pairs, heaviest first: those who will have least to do with it, and rather those who
-  /// have most of what is to be sent. Then finds by turns which pairs should be served otherwise.
-  /// `idle`: which members have no edges at all, not even inside the region; none where it is empty.
+  /// Chooses the leaders of all pairs, heaviest pair first. Prefers members with the least work for
+  /// others, then members with most of the data. Then improves step by step how pairs are served.
+  /// `idle` marks members without any edge, even inside the region; empty if there are none.
   void plan(std::vector<RegionPair> pairs, std::vector<char> idle = {});
 
-  /// Places of a pair's leaders, by part. Of what comes, part j is taken by leader j modulo their number, and there are
-  /// as many as the other region may divide it into, if it does as this one does.
+  /// Positions of a pair's leaders, by part. Of an incoming pair, part j belongs to leader j modulo
+  /// their number. There are as many as the other region may divide it into, if it decides as this
+  /// one does.
   [[nodiscard]] const std::vector<int>& leaders(std::size_t pair) const { return leaders_[pair]; }
-  /// Whether each contributor to what goes out leads a part of its own.
+  /// Returns whether each contributor to an outgoing pair leads a part of its own.
   [[nodiscard]] bool by_contributor(std::size_t pair) const { return by_contributor_[pair]; }
   [[nodiscard]] const PairTimes& times(std::size_t pair) const { return times_[pair]; }
 
-  /// Of all pairs in the present state, which after plan() is the best that was found.
+  /// The service of each pair in the present state; after plan(), the best state found.
   [[nodiscard]] const std::vector<Way>& state() const { return state_; }
   void set_state(std::vector<Way> state);
-  /// Whether there is that way for a pair.
+  /// Returns whether a pair can be served that way.
   [[nodiscard]] bool possible(std::size_t pair, Way way) const;
   /// The region's time in the present state.
   [[nodiscard]] double seconds() const;
 
  private:
-  /// What a way to serve a pair adds to a load.
+  /// Seconds that a way to serve a pair adds to a load.
   struct Addition {
     std::size_t resource = 0;
     double seconds = 0;
   };
   using Additions = std::vector<Addition>;
 
-  /// Of processors.
+  /// Stages of processor work.
   enum class Stage : std::uint8_t { gather, messages, scatter };
 
   [[nodiscard]] std::size_t processor(Stage stage, int member) const;
@@ -149,9 +155,9 @@ class RegionLoads {
   RelayRules rules_;
   std::size_t members_;
   std::size_t processors_;
-  double speed_;   ///< of a processor: less than 1 where there is less than one core for all
-  double attend_;  ///< of the processor that awaits a handover
-  double one_message_ = 0;  ///< what the dearest message takes of a processor
+  double speed_;            ///< of a processor: below 1 if there is less than one core for all
+  double attend_;           ///< processor time to await a handover
+  double one_message_ = 0;  ///< processor time of the most expensive message
   std::vector<RegionPair> pairs_;
   std::vector<std::vector<int>> leaders_;
   std::vector<int> parts_;
@@ -162,9 +168,9 @@ class RegionLoads {
   std::vector<Way> state_;
   std::vector<PairTimes> times_;
   std::vector<double> load_;                ///< by resource, in the present state
-  std::vector<double> led_seconds_;         ///< by member, for the messages of what it leads
-  std::map<double, int> latencies_in_use_;  ///< of pairs that go out, and how many have each
-  std::array<int, 2> handing_;              ///< pairs for which something is handed in, or out
+  std::vector<double> led_seconds_;         ///< by member, for the messages of the pairs it leads
+  std::map<double, int> latencies_in_use_;  ///< of outgoing pairs, and how many have each
+  std::array<int, 2> handing_;              ///< pairs with something handed in, or out
 };
 
 }  // namespace vicinal

@@ -1,5 +1,6 @@
-// How the pairs of a region are served: a greedy search from several states, the same on every member because it goes by one
-// order and ties are broken by place; and how both regions of a pair weigh what they have found.
+// Choice of how each pair of a region is served: a greedy search from several states. Every member
+// gets the same result, since it uses one order and breaks ties by position. Also how both regions
+// of a pair weigh their results.
 #include <algorithm>
 #include <cmath>
 #include <queue>
@@ -42,15 +43,15 @@ bool RegionLoads::possible(std::size_t pair, Way way) const {
   return false;
 }
 
-/// Whether no message is saved, but someone sends or receives it who has nothing else to do.
+/// Returns whether relaying saves no message, but moves it to a member without other work.
 bool RegionLoads::relieves(std::size_t pair) const {
   return rules_.division == RelayRules::Division::best &&
          is_one_for_one(pairs_[pair].edges(), parts_[pair]) &&
          idle_[static_cast<std::size_t>(leaders_[pair].front())] != 0;
 }
 
-/// Improves on each of the states in which all pairs are served alike, as far as they may be, and keeps the best; for
-/// some times fall only when all pairs have changed.
+/// Improves each of the states in which all pairs are served alike, as far as possible, and keeps
+/// the best. Some times fall only if all pairs change.
 void RegionLoads::find_state() {
   double least = 0;
   std::vector<Way> best;
@@ -73,8 +74,8 @@ void RegionLoads::find_state() {
   set_state(std::move(best));
 }
 
-/// Changes whatever takes most off the region's time, as long as anything does. Gains are looked at again only when they
-/// come up, which is right because one change seldom makes another worth more.
+/// Repeats the change that reduces the region's time most, while there is one. Recomputes a gain
+/// only when it comes up: one change seldom increases the gain of another.
 void RegionLoads::improve() {
   using Move = std::tuple<double, std::size_t, Way>;
   std::priority_queue<Move> queue;
@@ -100,9 +101,10 @@ void RegionLoads::improve() {
   }
 }
 
-/// What overheads and bytes of messages take together. While one's bytes are on their way, the processor goes on with the next:
-/// where that is so for all of them, the longer of both counts, and of the other what it is for a single message. Where it is so
-/// for none, both count. What is taken is the geometric mean of what either adds.
+/// Combined time of overheads and bytes of messages. While the bytes of one message move, the
+/// processor works on the next. With full overlap, the longer of both counts, plus the shorter
+/// one's part for a single message. Without overlap, both count in full. The result uses the
+/// geometric mean of these two additions.
 double RegionLoads::overlapped(double work, double bytes) const {
   const double messages = std::max(1.0, work / one_message_);
   return std::max(work, bytes) + std::min(work, bytes) / std::sqrt(messages);
@@ -135,7 +137,7 @@ void RegionLoads::add(std::size_t pair, Way way, int sign) {
     load_[it.resource] += sign * it.seconds;
   }
   if (way == Way::led) handing_[pairs_[pair].outgoing ? 0 : 1] += sign;
-  if (!pairs_[pair].outgoing) return;  // the other side reckons with the latency
+  if (!pairs_[pair].outgoing) return;  // the other side counts the latency
   const auto in_use =
       latencies_in_use_.try_emplace(latencies_[pair][static_cast<std::size_t>(way)]).first;
   in_use->second += sign;
@@ -152,7 +154,8 @@ double RegionLoads::weighed_seconds(std::size_t pair) const {
   return seconds() * (state_[pair] == Way::straight ? 1.0 : rules_.bias);
 }
 
-/// What serving the pair another way takes off the region's time, as it is weighed. The state is the same afterwards.
+/// Returns by how much serving the pair another way reduces the region's weighted time. Leaves the
+/// state unchanged.
 double RegionLoads::gain(std::size_t pair, Way way) {
   const Way present = state_[pair];
   const double before = weighed_seconds(pair);
@@ -169,7 +172,7 @@ RegionLoads::Way RegionLoads::best_relayed(std::size_t pair) {
   return gain(pair, Way::by_contributor) > gain(pair, Way::led) ? Way::by_contributor : Way::led;
 }
 
-/// With the other pairs as they are served.
+/// Leaves the other pairs as they are served.
 void RegionLoads::find_times() {
   const auto nanoseconds = [](double seconds) { return std::llround(seconds * 1e9); };
   times_.resize(pairs_.size());

@@ -1,4 +1,4 @@
-// Levels are the machine's: what an operation says of its region is for statistics.
+// Levels are the machine's: the region recorded in an operation is only for statistics.
 #include "cost/steps.hpp"
 
 #include <set>
@@ -8,7 +8,7 @@ namespace vicinal::detail {
 
 namespace {
 
-/// Where the buffers of all ranks lie.
+/// Locations of the buffers of all ranks.
 class Places {
  public:
   Places(const Program& program, OnDevice users, DeviceWay way) : users_(users), way_(way) {
@@ -20,7 +20,7 @@ class Places {
       }
     }
   }
-  /// Those of this rank's slots in whose place its source is lent.
+  /// Marks the slots of this rank whose source is exported instead.
   [[nodiscard]] std::vector<bool> lent(const Plan& plan) const {
     return way_.lent && users_.any() ? lendable_slots(plan, users_)
                                      : std::vector<bool>(plan.buffers.size());

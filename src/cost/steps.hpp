@@ -1,6 +1,7 @@
-// What the price asks of an operation again and again, worked out once, and what it finds of it: operations of plans are
-// large and lie apart, and a price goes through all of them many times, in no order that memory likes. So all of it lies in
-// one line of memory; with a list for each of these things an event would wait for as many lines.
+// Data of each operation that the price needs often, computed once, and its results. Operations of
+// plans are large and scattered, and a price visits all of them many times, in no favorable order.
+// So each operation's data fill one cache line. With one list for each field, an event would wait
+// for as many cache lines.
 #pragma once
 
 #include <array>
@@ -17,24 +18,26 @@ namespace vicinal::detail {
 
 struct alignas(64) Step {
   std::int64_t bytes = 0;  ///< sent, received, copied or reduced
-  double begun = -1;       ///< when it began to occupy its processor, if it ever did
-  /// Two moments: the processor's part is over; a send's bytes have left, or a GPU has done its part. When, ...
+  double begun = -1;       ///< when it began to occupy its processor, or -1
+  /// Times of two moments: the processor's part is over; a send's bytes have left, or a GPU has
+  /// done its part.
   std::array<double, 2> times{};
-  /// ... and the moment that each of them waited for last, or -1.
+  /// For each of these, the moment that it waited for last, or -1.
   std::array<int, 2> causes{-1, -1};
   int rank = -1;
   int peer = -1;
   int counterpart = -1;  ///< of a message: the operation at its other end
-  /// Of a receive, its place among those that its rank has posted; of a send, its connection (links.hpp), or -1.
+  /// Of a receive, its position among those that its rank has posted; of a send, its connection
+  /// (links.hpp), or -1.
   int place = -1;
-  std::uint16_t protocol = 0;  ///< of a message: its number at the level
+  std::uint16_t protocol = 0;  ///< of a message: its index at the level
   OperationKind kind = OperationKind::copy;
   Level level = Level::domain;  ///< of a message
-  char held = 0;                ///< of a send: how many ports do not have its message through
+  char held = 0;                ///< of a send: ports that its message has yet to pass
   DeviceTask device =
-      DeviceTask::none;  ///< of a copy or reduction: what a GPU does; of a message: MPI's
+      DeviceTask::none;  ///< of a copy or reduction: the GPU's task; of a message: MPI's
 
-  /// Whether it is complete only some time after its processor's part.
+  /// Returns whether it completes later than its processor's part.
   [[nodiscard]] bool goes_on() const { return kind == OperationKind::send || is_gpus(device); }
 };
 static_assert(sizeof(Step) == 64);
@@ -44,7 +47,7 @@ class Steps {
   Steps(const Program& program, const Machine& machine, const Profile& profile, Index element_bytes,
         OnDevice on_device, DeviceWay way);
 
-  /// Of operation `id`.
+  /// Data of operation `id`.
   [[nodiscard]] const Step& operator[](int id) const {
     return steps_[static_cast<std::size_t>(id)];
   }

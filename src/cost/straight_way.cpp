@@ -9,12 +9,12 @@ namespace vicinal {
 
 namespace {
 
-/// More parts have been seen to gain nothing, by price.
+/// By price, more parts have gained nothing.
 constexpr int most_parts = 16;
-/// What dividing must promise to be worth its messages.
+/// Dividing must reduce the time to this fraction to be worth its messages.
 constexpr double worthwhile = 0.9;
 
-/// Between a GPU's memory and the host's, one way.
+/// Work between a GPU's memory and the host's, one way.
 DeviceWork crossing(const DeviceCost& device, const StraightData& data, bool to_host,
                     bool in_pieces) {
   return detail::work_of(detail::crossing(to_host, in_pieces, data.bytes), device);
@@ -24,7 +24,7 @@ double by_slot_in_host(const Profile& profile, const StraightData& data) {
   return profile.handover + 2 * static_cast<double>(data.bytes) * profile.copy_seconds_per_byte;
 }
 
-/// Slots are packed and unpacked by kernels, whatever lies in one piece.
+/// Kernels pack and unpack slots, even for contiguous data.
 double by_slot_of_device(const Profile& profile, const StraightData& data) {
   const DeviceCost& device = *profile.device;
   const double staged = crossing(device, data, true, true).seconds(data.bytes) +
@@ -46,7 +46,8 @@ double by_message_of_device(const Profile& profile, const StraightData& data) {
   return data.way ? direct : std::min(direct, staged);
 }
 
-/// Staged, in so many equal messages: the slowest stage does them one after the other, the others meanwhile.
+/// Time of staging in `parts` equal messages: the slowest stage does them one after the other, the
+/// other stages overlap with it.
 double in_parts(const Profile& profile, StraightData data, int parts) {
   data.bytes = (data.bytes + parts - 1) / parts;
   const LevelCost& level = profile.at(data.level);
@@ -57,7 +58,7 @@ double in_parts(const Profile& profile, StraightData data, int parts) {
   const double slowest = std::max({static_cast<double>(data.bytes) * bytes_of_slowest,
                                    out.overhead + level.sending(data.bytes),
                                    in.overhead + level.receiving(data.bytes)});
-  // All copies are begun before any is looked for.
+  // All copies are begun before any is tested.
   const double first = std::max(out.seconds(data.bytes), parts * out.overhead);
   return first + level.seconds(data.bytes) + in.seconds(data.bytes) + (parts - 1) * slowest;
 }
@@ -65,7 +66,7 @@ double in_parts(const Profile& profile, StraightData data, int parts) {
 }  // namespace
 
 bool slot_pays(const Profile& profile, const StraightData& data) {
-  // What peers are to reach in a GPU's memory must lie in a slot.
+  // Data that peers access in a GPU's memory must lie in a slot.
   if (data.on_device && data.way && data.way->shared) return true;
   if (data.on_device && profile.device) {
     return by_slot_of_device(profile, data) <= by_message_of_device(profile, data);
@@ -79,7 +80,7 @@ int message_parts(const Profile& profile, const StraightData& data) {
   if (may_be_direct) return 1;
   int best = 1;
   double least = worthwhile * in_parts(profile, data, 1);
-  // Copies of less begin together, as one kernel (memory/device/batch.hpp), and are over together.
+  // Smaller copies begin together, as one kernel (memory/device/batch.hpp), and end together.
   const std::int64_t most = std::min<std::int64_t>(most_parts, data.bytes / device::most_by_kernel);
   for (int parts = 2; parts <= most; parts *= 2) {
     const double seconds = in_parts(profile, data, parts);

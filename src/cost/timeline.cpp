@@ -1,5 +1,5 @@
-// Made when all is over, of what the event loop notes of each operation in any case. So the loop is the same whether a
-// timeline is asked for or not, and this goes through memory in order.
+// Built after the execution from what the event loop records of each operation anyway. So the loop
+// is the same with or without a timeline, and this pass reads memory in order.
 #include "cost/timeline.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 std::size_t at(int number) { return static_cast<std::size_t>(number); }
 
-/// The moment at which an operation is complete.
+/// Returns the moment at which an operation is complete.
 int last_of(const Steps& steps, int id) {
   return steps[id].goes_on() ? Steps::gone(id) : Steps::done(id);
 }
@@ -75,7 +75,8 @@ Timeline timeline_of(const Program& program, const Steps& steps, int last) {
 
 std::vector<Span> spans(std::span<const double> begun, std::span<const double> done,
                         std::span<const double> complete) {
-  // What can end a rank's waiting: an operation that begins, or one that is complete later.
+  // An event that can end a rank's waiting: an operation begins, or completes later than it is
+  // done.
   struct End {
     double since;
     double until;
@@ -88,7 +89,8 @@ std::vector<Span> spans(std::span<const double> begun, std::span<const double> d
     ends.push_back({begun[i], done[i], static_cast<int>(i)});
     if (complete[i] > done[i]) ends.push_back({complete[i], complete[i], static_cast<int>(i)});
   }
-  // Of two that begin at one time one takes none; of two that take none the first in the plan is what was waited for.
+  // Of two that begin at one time, one takes no time; of two that take no time, the first in the
+  // plan ended the wait.
   std::sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return a.key() < b.key(); });
   std::vector<Span> result;
   result.reserve(ends.size());

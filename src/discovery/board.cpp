@@ -1,5 +1,6 @@
-// Posts are written before their call number is (release), and read after it (acquire). Nothing is
-// given back to the arena at the end, when other members may still read: the arena goes with it.
+// A post is written before its call number (release), and read after it (acquire). The destructor
+// returns nothing to the arena, since other members may still read: the memory is freed with the
+// arena.
 #include "discovery/board.hpp"
 
 #include <algorithm>
@@ -16,14 +17,14 @@ std::size_t turn_of(std::int64_t call) { return static_cast<std::size_t>(call % 
 }  // namespace
 
 Board::Board(Arena& arena) : arena_(arena), own_(arena.allocate(sizeof(Lines), alignof(Lines))) {
-  // Most exchanges need no more, and so leave the arena as it is.
+  // Most exchanges need no more, so they allocate nothing later.
   for (auto& turns : areas_) {
     for (Area& area : turns) area = {arena_.allocate(smallest_area), smallest_area};
   }
 }
 
 Board::Lines& Board::lines(std::int64_t offset) const {
-  // Zeroed memory is a valid state of all that is in there.
+  // Zeroed memory is a valid state of Lines.
   return *reinterpret_cast<Lines*>(arena_.at(offset));
 }
 
@@ -71,12 +72,12 @@ std::int64_t Board::ready(int member) const {
       .ready.value.load(std::memory_order_acquire);
 }
 
-void Board::show_verdict(std::int64_t call, bool flagged) {
-  lines(own_).verdict.value.store(2 * call + (flagged ? 1 : 0), std::memory_order_release);
+void Board::show_decision(std::int64_t call, bool flagged) {
+  lines(own_).decision.value.store(2 * call + (flagged ? 1 : 0), std::memory_order_release);
 }
 
-std::int64_t Board::verdict() const {
-  return lines(members_.front()).verdict.value.load(std::memory_order_acquire);
+std::int64_t Board::decision() const {
+  return lines(members_.front()).decision.value.load(std::memory_order_acquire);
 }
 
 }  // namespace vicinal

@@ -1,8 +1,8 @@
-// Shared memory in which the ranks of a region show each other what they hand over, and how far
-// they are. Each member writes to memory of its own and reads the others': a post says which call
-// it is of, where the data lie and how many bytes. Nobody acknowledges. A member takes two posts in
-// turn for each stage of an exchange, and no rank leaves a call before all have entered it, so what
-// it overwrites is of a call that all have left.
+// Shared memory through which the ranks of a region hand over data and show their progress. Each
+// member writes to its own memory and reads the others'. A post names its call and the area that
+// holds the data. Readers do not acknowledge. Instead, each stage of an exchange alternates between
+// two posts. No rank leaves a call before all have entered it, so a member overwrites only a post
+// of a call that all have left.
 #pragma once
 
 #include <atomic>
@@ -19,36 +19,37 @@ class Board {
  public:
   static constexpr int stages = 2;
 
-  /// Allocates this member's lines and areas for the first data. Throws a memory fault.
+  /// Allocates this member's lines and its first areas. Throws a memory fault.
   explicit Board(Arena& arena);
-  /// Where they are, for the others.
+  /// Offset of this member's lines in the arena, for the other members.
   [[nodiscard]] std::int64_t offset() const { return own_; }
-  /// From now on the others' can be read, by the places of the members.
+  /// Makes the other members' lines readable; `offsets` are in order of place.
   void join(std::vector<std::int64_t> offsets) { members_ = std::move(offsets); }
 
-  // Calls are numbered 1, 2, ...; all members count alike.
+  // Calls are numbered 1, 2, ..., with equal numbers on all members.
 
-  /// Room for data of this member, to be filled before the post. Null where the arena has none.
+  /// Returns an area for this member's data, to be filled before the post. Null if the arena has no
+  /// room.
   std::byte* room(int stage, std::int64_t call, std::size_t bytes);
-  /// Shows what was written there, or that there was no room.
+  /// Posts the data of the area, or that there was no room.
   void post(int stage, std::int64_t call, bool flagged);
 
   struct Shown {
-    bool roomy = false;  ///< otherwise the data come by message
+    bool roomy = false;  ///< if false, the data come by message
     bool flagged = false;
     const std::byte* data = nullptr;
   };
   [[nodiscard]] bool posted(int stage, std::int64_t call, int member) const;
-  /// What a member has posted.
+  /// Returns a member's post.
   [[nodiscard]] Shown shown(int stage, std::int64_t call, int member) const;
 
-  /// A number that a member shows: the call for which it is ready, twice, and one if flagged. It is
-  /// read for the present call only, before anyone can show the next.
+  /// Shows that this member is ready: twice the number of the call, plus 1 if flagged. The others
+  /// read it during this call only, before any member can show the next.
   void show_ready(std::int64_t call, bool flagged);
   [[nodiscard]] std::int64_t ready(int member) const;
-  /// Likewise what the region leader, member 0, has found out for all.
-  void show_verdict(std::int64_t call, bool flagged);
-  [[nodiscard]] std::int64_t verdict() const;
+  /// Shows the result that the region leader, member 0, found for all; encoded as in show_ready().
+  void show_decision(std::int64_t call, bool flagged);
+  [[nodiscard]] std::int64_t decision() const;
 
  private:
   struct alignas(64) Post {
@@ -62,7 +63,7 @@ class Board {
   struct Lines {
     Post posts[stages][2];
     Word ready;
-    Word verdict;
+    Word decision;
   };
   struct Area {
     std::int64_t offset = -1;

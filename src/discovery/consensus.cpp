@@ -1,5 +1,6 @@
-// Rounds of two calls may overlap: a region leader may begin the next call's while another is still in
-// this one's. Messages between two ranks keep their order, and each is received from a given rank.
+// Rounds of two calls may overlap: a region leader may begin the next call's rounds while another
+// is still in this call's. Messages between two ranks keep their order, and each receive names its
+// sender.
 #include "discovery/consensus.hpp"
 
 namespace vicinal {
@@ -19,12 +20,12 @@ bool Consensus::complete() {
     if (!ready_ && !members_ready()) return false;
     ready_ = true;
     if (!region_leaders_agree()) return false;
-    team_.board()->show_verdict(team_.call(), flagged_ != 0);
+    team_.board()->show_decision(team_.call(), flagged_ != 0);
     return true;
   }
-  const std::int64_t verdict = team_.board()->verdict();
-  if (verdict / 2 != team_.call()) return false;
-  flagged_ = verdict % 2;
+  const std::int64_t decision = team_.board()->decision();
+  if (decision / 2 != team_.call()) return false;
+  flagged_ = decision % 2;
   return true;
 }
 

@@ -1,10 +1,10 @@
-// Whether all ranks have come to a point, found out while other things go on. Where regions share
-// memory, the members of each show that they are ready, their region leader (the first of them) does so
-// for all in log2(regions) messages between region leaders, and shows the result. Otherwise MPI's
-// nonblocking allreduce among all ranks serves.
+// A nonblocking consensus: finds out whether all ranks have reached a point. If all regions have
+// boards, each member shows there that it is ready. The region leader, the region's first member,
+// collects this, exchanges log2(regions) messages with the other region leaders, and shows the
+// result. Otherwise MPI's nonblocking allreduce among all ranks serves.
 //
-// The rounds between region leaders are those of the dissemination barrier (Hensgen, Finkel and Manber
-// 1988), which needs no power of two.
+// The rounds between region leaders are those of the dissemination barrier (Hensgen, Finkel and
+// Manber 1988), which needs no power of two.
 #pragma once
 
 #include <array>
@@ -24,11 +24,11 @@ class Consensus {
   Consensus(const Consensus&) = delete;
   Consensus& operator=(const Consensus&) = delete;
 
-  /// This rank has come.
+  /// Announces that this rank has reached the point.
   void enter();
-  /// Looks whether all have. To be called until it says so.
+  /// Returns whether all ranks have. To be polled until true.
   bool complete();
-  /// Whether any rank came with the flag set, once it is complete.
+  /// Returns whether any rank set the flag; valid after completion.
   [[nodiscard]] bool flagged() const { return flagged_ != 0; }
 
  private:
@@ -39,8 +39,8 @@ class Consensus {
   RegionTeam& team_;
   std::int64_t flagged_;
   std::optional<mpi::PendingOperation> allreduce_;
-  bool ready_ = false;  ///< all members are; for region leaders
-  int step_ = 0;        ///< the distance of the round under way; 0 before the first
+  bool ready_ = false;  ///< all members are ready; on region leaders
+  int step_ = 0;        ///< distance of the current round; 0 before the first
   std::int64_t leaving_ = 0;
   std::int64_t arriving_ = 0;
   mpi::PendingOperation out_;

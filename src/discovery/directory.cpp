@@ -1,6 +1,6 @@
-// The directory: rank r keeps the r-th block of the span of all owned indices. Blocks, and not a
-// hash of each index, because what a rank owns and needs is mostly consecutive: it then meets few
-// ranks, and its indices stay in runs.
+// The directory: rank r keeps the r-th block of the range of all owned indices. Blocks are better
+// than a hash of each index, because owned and needed indices are mostly consecutive. So a rank
+// contacts few ranks, and its indices stay in runs.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/letters.hpp"
+#include "base/control_messages.hpp"
 #include "discovery/index_runs.hpp"
 #include "discovery/ownership.hpp"
 #include "mpi/collectives.hpp"
@@ -20,16 +20,16 @@ namespace {
 
 class Blocks {
  public:
-  /// Of the indices first to last; none where last is before first.
+  /// Blocks of the indices first to last; none if last < first.
   Blocks(Index first, Index last, int size)
       : first_(first), last_(last), block_(size_of(first, last, size)) {}
 
   [[nodiscard]] bool contains(Index index) const { return index >= first_ && index <= last_; }
-  /// For an index that it contains.
+  /// Rank that keeps the block of an index inside the range.
   [[nodiscard]] int keeper(Index index) const {
     return static_cast<int>(static_cast<std::uint64_t>(index - first_) / block_);
   }
-  /// The end of the block that holds the index.
+  /// End of the block that holds the index.
   [[nodiscard]] Index end(Index index) const {
     const std::uint64_t past = static_cast<std::uint64_t>(last_ - first_) + 1;
     const std::uint64_t next = (static_cast<std::uint64_t>(keeper(index)) + 1) * block_;
@@ -46,7 +46,7 @@ class Blocks {
   std::uint64_t block_;
 };
 
-/// From a rank to a keeper: which of its indices the rank owns, and which it needs.
+/// Message from a rank to a keeper: indices in the keeper's block that the rank owns or needs.
 struct Entry {
   static constexpr std::string_view name = "entry in the directory";
   std::vector<IndexRun> owned;
@@ -54,14 +54,14 @@ struct Entry {
 };
 void fields(auto&& take, Is<Entry> auto& it) { take(it.owned, it.needed); }
 
-/// So many indices, in their order, belong to the owner, or to nobody (no_owner).
+/// The next `count` indices belong to `owner`, or to no rank (no_owner).
 struct Share {
   int owner = no_owner;
   Index count = 0;
 };
 void fields(auto&& take, Is<Share> auto& it) { take(it.owner, it.count); }
 
-/// From a keeper to a rank: whose the indices are that it needs.
+/// Message from a keeper to a rank: the owners of the indices that it needs.
 struct Answer {
   static constexpr std::string_view name = "owners";
   std::vector<Share> shares;
@@ -79,8 +79,8 @@ void split(const Blocks& blocks, IndexRun run, std::vector<IndexRun> Entry::* li
   }
 }
 
-std::vector<Letter> registrations(const Blocks& blocks, std::span<const CopyRun> owned,
-                                  std::span<const Index> needed) {
+std::vector<ControlMessage> registrations(const Blocks& blocks, std::span<const CopyRun> owned,
+                                          std::span<const Index> needed) {
   Entries entries;
   for (const CopyRun& run : owned) {
     split(blocks, {run.source, run.count}, &Entry::owned, entries);
@@ -89,9 +89,9 @@ std::vector<Letter> registrations(const Blocks& blocks, std::span<const CopyRun>
   for (const Index index : needed) append_run(asked, {index, 1});
   for (const IndexRun& run : asked) split(blocks, run, &Entry::needed, entries);
 
-  std::vector<Letter> letters;
-  for (const auto& [keeper, entry] : entries) letters.push_back(letter_to(keeper, entry));
-  return letters;
+  std::vector<ControlMessage> messages;
+  for (const auto& [keeper, entry] : entries) messages.push_back(message_to(keeper, entry));
+  return messages;
 }
 
 struct OwnedRun {
@@ -99,7 +99,7 @@ struct OwnedRun {
   int rank = 0;
 };
 
-/// Where two runs overlap, the fault.
+/// Sorts the runs; returns a fault if two overlap.
 std::optional<Finding> sort_owned(std::vector<OwnedRun>& owned) {
   std::sort(owned.begin(), owned.end(),
             [](const OwnedRun& a, const OwnedRun& b) { return a.run.first < b.run.first; });
@@ -146,17 +146,15 @@ void answer(std::span<const OwnedRun> owned, IndexRun asked, std::vector<Share>&
 std::vector<int> find_owners(mpi::Communicator& communicator, std::span<const CopyRun> owned,
                              std::span<const Index> needed, const ExchangeOptions& options,
                              const std::optional<Finding>& mine) {
-  // One reduction for the least and largest owned index and the least vote.
-  std::array<std::int64_t, 3> least{largest_index, 1, vote(communicator, mine)};
+  std::array<std::int64_t, 2> least{largest_index, 1};  // owned index, and negative of the largest
   if (!mine && !owned.empty()) {
     least[0] = owned.front().source;
     least[1] = -(owned.back().source + owned.back().count - 1);
   }
-  mpi::allreduce_min(communicator.handle(), least);
-  settle(communicator, least[2], mine);
+  agree(communicator, mine, least);
   const Blocks blocks(least[0], -least[1], communicator.size());
 
-  // An index outside all blocks has no owner; nobody needs to be asked.
+  // An index outside all blocks has no owner, so no keeper is asked.
   const auto inside = [&](Index index) { return blocks.contains(index); };
   const auto first = std::find_if(needed.begin(), needed.end(), inside);
   const auto last = std::find_if_not(first, needed.end(), inside);
@@ -164,42 +162,36 @@ std::vector<int> find_owners(mpi::Communicator& communicator, std::span<const Co
   std::vector<OwnedRun> registered;
   std::vector<std::pair<int, std::vector<IndexRun>>> questions;
   std::optional<Finding> found;
-  std::vector<Letter> entries;
-  attempt(found, [&] { entries = registrations(blocks, owned, std::span(first, last)); });
-  std::vector<Letter> registered_by;
+  std::vector<ControlMessage> entries;
+  if (!found) entries = registrations(blocks, owned, std::span(first, last));
+  std::vector<ControlMessage> registered_by;
   attempt_together(found,
-                   [&] { registered_by = exchange_letters(communicator, entries, options); });
-  attempt(found, [&] {
-    for (const Letter& letter : registered_by) {
-      auto entry = contents_of<Entry>(letter);
-      for (const IndexRun& run : entry.owned) registered.push_back({run, letter.peer});
-      if (!entry.needed.empty()) questions.emplace_back(letter.peer, std::move(entry.needed));
-    }
-  });
+                   [&] { registered_by = exchange_messages(communicator, entries, options); });
+  for (const ControlMessage& message : registered_by) {
+    auto entry = contents_of<Entry>(message);
+    for (const IndexRun& run : entry.owned) registered.push_back({run, message.peer});
+    if (!entry.needed.empty()) questions.emplace_back(message.peer, std::move(entry.needed));
+  }
   if (!found) found = sort_owned(registered);
-  std::vector<Letter> answers;
+  std::vector<ControlMessage> answers;
   std::vector<int> owners;
-  attempt(found, [&] {
-    owners.reserve(needed.size());
-    for (const auto& [peer, asked] : questions) {
-      Answer answered;
-      for (const IndexRun& run : asked) answer(registered, run, answered.shares);
-      answers.push_back(letter_to(peer, answered));
-    }
-  });
+  owners.reserve(needed.size());
+  for (const auto& [peer, asked] : questions) {
+    Answer answered;
+    for (const IndexRun& run : asked) answer(registered, run, answered.shares);
+    answers.push_back(message_to(peer, answered));
+  }
 
-  // Keepers ascend with the indices, so the answers are in the order of the questions.
-  answers = exchange_letters(communicator, answers, options, found);
-  attempt(found, [&] {
-    owners.resize(static_cast<std::size_t>(first - needed.begin()), no_owner);
-    for (const Letter& letter : answers) {
-      for (const Share& share : contents_of<Answer>(letter).shares) {
-        owners.insert(owners.end(), static_cast<std::size_t>(share.count), share.owner);
-      }
-    }
-    owners.resize(needed.size(), no_owner);
-  });
+  // Keepers ascend with the indices, so the answers arrive in the order of the indices.
+  answers = exchange_messages(communicator, answers, options, found);
   if (found) throw found->error;
+  owners.resize(static_cast<std::size_t>(first - needed.begin()), no_owner);
+  for (const ControlMessage& message : answers) {
+    for (const Share& share : contents_of<Answer>(message).shares) {
+      owners.insert(owners.end(), static_cast<std::size_t>(share.count), share.owner);
+    }
+  }
+  owners.resize(needed.size(), no_owner);
   return owners;
 }
 

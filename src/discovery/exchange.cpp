@@ -1,4 +1,4 @@
-// Choosing the method, and what all methods have in common.
+// Selects the method, and does the work that all methods share.
 #include "discovery/exchange.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace vicinal {
 namespace {
 
-/// What was chosen on a communicator.
+/// A method chosen on a communicator, and the inputs of the choice.
 struct Choice {
   std::shared_ptr<const Machine> machine;
   bool shared_memory = false;
@@ -60,10 +60,7 @@ Method method_for(mpi::Communicator& communicator, const ExchangeOptions& option
          << machine->size() << " ranks in " << machine->regions() << " regions by the profile "
          << options.profile->name;
   });
-  // Without memory it is chosen again.
-  std::optional<Error> forgotten;
-  attempt(forgotten,
-          [&] { choices.push_back({machine, options.shared_memory, *options.profile, method}); });
+  choices.push_back({machine, options.shared_memory, *options.profile, method});
   return method;
 }
 
@@ -113,30 +110,25 @@ Inbox exchange_blocks(mpi::Communicator& communicator, std::vector<Parcel> outbo
   return inbox;
 }
 
-std::vector<Letter> exchange_letters(mpi::Communicator& communicator,
-                                     const std::vector<Letter>& outbox,
-                                     const ExchangeOptions& options, std::optional<Finding> mine) {
+std::vector<ControlMessage> exchange_messages(mpi::Communicator& communicator,
+                                              const std::vector<ControlMessage>& outbox,
+                                              const ExchangeOptions& options,
+                                              std::optional<Finding> mine) {
   std::vector<Parcel> parcels;
-  attempt(mine, [&] {
-    parcels.reserve(outbox.size());
-    for (const Letter& letter : outbox) {
-      parcels.push_back({letter.peer, std::as_bytes(std::span(letter.words))});
-    }
-  });
+  parcels.reserve(outbox.size());
+  for (const ControlMessage& control_message : outbox) {
+    parcels.push_back({control_message.peer, std::as_bytes(std::span(control_message.words))});
+  }
   const Inbox inbox = exchange(communicator, std::move(parcels), options, std::move(mine));
-  std::vector<Letter> letters;
-  std::optional<Error> lacking;
-  attempt(lacking, [&] {
-    letters.resize(inbox.size());
-    for (std::size_t i = 0; i < letters.size(); ++i) {
-      const std::span<const std::byte> bytes = inbox.message(i);
-      letters[i].peer = inbox.ranks[i];
-      letters[i].words.resize(bytes.size() / sizeof(std::int64_t));
-      if (!bytes.empty()) std::memcpy(letters[i].words.data(), bytes.data(), bytes.size());
-    }
-  });
-  if (lacking) throw Error(*lacking);
-  return letters;
+  std::vector<ControlMessage> control_messages(inbox.size());
+  for (std::size_t i = 0; i < control_messages.size(); ++i) {
+    const std::span<const std::byte> bytes = inbox.message(i);
+    control_messages[i].peer = inbox.ranks[i];
+    control_messages[i].words.resize(bytes.size() / sizeof(std::int64_t));
+    const auto words = std::as_writable_bytes(std::span(control_messages[i].words));
+    std::ranges::copy(bytes.first(words.size()), words.begin());
+  }
+  return control_messages;
 }
 
 }  // namespace vicinal

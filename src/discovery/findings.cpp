@@ -1,4 +1,4 @@
-// The vote of a rank is its number where it has a finding, so the least vote names who tells the
+// The vote of a rank with a finding is its rank, so the least vote names the rank that tells the
 // others.
 #include "discovery/findings.hpp"
 
@@ -35,22 +35,16 @@ void settle(mpi::Communicator& communicator, std::int64_t least_vote,
   fail(Fault::elsewhere, "rank ", speaker, " reports a fault (", name(fault), "): ", text);
 }
 
-void share_findings(mpi::Communicator& communicator, const std::optional<Finding>& mine) {
-  std::int64_t least = vote(communicator, mine);
-  mpi::allreduce_min(communicator.handle(), std::span(&least, 1));
-  settle(communicator, least, mine);
-}
-
-void agree_on(mpi::Communicator& communicator, std::span<const Given> given,
-              const std::optional<Finding>& mine, std::span<std::int64_t> numbers) {
+void agree(mpi::Communicator& communicator, const std::optional<Finding>& mine,
+           std::span<std::int64_t> numbers, std::span<const Given> given) {
   const std::int64_t mark = fingerprint(given);
   std::array<std::int64_t, mpi::most_reduced> room{vote(communicator, mine), mark, -mark};
   const std::span<std::int64_t> least = std::span(room).first(3 + numbers.size());
-  std::copy(numbers.begin(), numbers.end(), least.begin() + 3);
+  std::ranges::copy(numbers, least.begin() + 3);
   mpi::allreduce_min(communicator.handle(), least);
   settle(communicator, least[0], mine);
   if (least[1] != -least[2]) mpi::throw_difference(communicator.handle(), given);
-  std::copy(least.begin() + 3, least.end(), numbers.begin());
+  std::ranges::copy(least.subspan(3), numbers.begin());
 }
 
 }  // namespace vicinal

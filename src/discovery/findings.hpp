@@ -1,6 +1,6 @@
-// Discovery is collective. Where one rank refuses what it was given, the others must not be left
-// waiting for it, so every rank throws; and since a person may see the message of any one of them,
-// each message says what the rank at fault saw.
+// Faults in collective discovery. If one rank refuses its arguments, every rank throws, so that
+// none waits forever. A user may see the message of any rank, so each message contains what the
+// failed rank reported.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,14 @@
 
 namespace vicinal {
 
-/// A fault that this rank has seen.
+/// A fault that this rank has found.
 struct Finding {
   Finding(Error what, bool shared = false) : error(std::move(what)), common(shared) {}
   Error error;
-  bool common;  ///< what several ranks gave does not fit together: every rank throws it as it is
+  bool common;  ///< the input of several ranks conflicts: every rank throws the error unchanged
 };
 
-/// Runs a step of this rank alone, unless there is a finding already; its fault, whatever it is, becomes
-/// the finding.
+/// Runs a local step, unless there is a finding already. Its exception becomes the finding.
 template <class Step>
 void attempt(std::optional<Finding>& finding, Step step) {
   if (finding) return;
@@ -34,8 +33,9 @@ void attempt(std::optional<Finding>& finding, Step step) {
   }
 }
 
-/// Runs a collective of discovery, whatever this rank has found; its fault becomes the finding where there is none yet. Only
-/// what it throws at its end, when all are through it: whoever has left it in the middle could not go on in step.
+/// Runs a collective of discovery, even if there is a finding already. Its fault becomes the
+/// finding if there is none yet. `step` may throw only after all ranks have completed it: a rank
+/// that leaves in the middle would be out of step.
 template <class Fault, class Step>
 void attempt_together(std::optional<Fault>& finding, Step step) {
   try {
@@ -45,19 +45,16 @@ void attempt_together(std::optional<Fault>& finding, Step step) {
   }
 }
 
-/// Returns where no rank has a finding. Elsewhere a rank that has one throws it, and the others
-/// throw the lowest such rank's: as Fault::elsewhere, or as it is where it is common. Collective;
-/// one allreduce, and two broadcasts where there is a fault.
-void share_findings(mpi::Communicator& communicator, const std::optional<Finding>& mine);
+/// Agrees on success: returns if no rank has a finding. Otherwise a rank with a finding throws it, and
+/// the others throw the finding of the lowest such rank: as Fault::elsewhere, or unchanged if it is
+/// common. Replaces each of `numbers` by its minimum over all ranks. If the settings `given` differ,
+/// every rank throws an info fault that names two ranks and both values. Collective: one allreduce,
+/// and two broadcasts after a fault.
+void agree(mpi::Communicator& communicator, const std::optional<Finding>& mine,
+           std::span<std::int64_t> numbers = {}, std::span<const Given> given = {});
 
-/// For what all ranks must do in the same way: throws as share_findings() does, and where they have not given the
-/// same settings an info fault that names two ranks and both values, on every rank. Each of the numbers
-/// becomes the least of all ranks'. Collective; costs what share_findings() does.
-void agree_on(mpi::Communicator& communicator, std::span<const Given> given,
-              const std::optional<Finding>& mine, std::span<std::int64_t> numbers = {});
-
-/// share_findings() where the allreduce is part of another operation: the least vote of all ranks is to be
-/// given to settle(), with the same finding.
+/// The parts of agree(), for a reduction that is part of another operation. The caller passes the
+/// minimum of all votes to settle(), with the finding that it passed to vote().
 [[nodiscard]] std::int64_t vote(const mpi::Communicator& communicator,
                                 const std::optional<Finding>& mine);
 void settle(mpi::Communicator& communicator, std::int64_t least_vote,

@@ -1,9 +1,9 @@
-// The two methods that know nothing of regions.
+// The two methods that ignore regions.
 //
-// Calls in a row must not mix: a rank may be done, and send its next messages, while another still
-// looks for this call's. Instead of a barrier at the end, calls take two tags in turn. Two are
-// enough, because no rank leaves a call before all have entered it (neither the counts nor the
-// consensus are complete before), so that nobody is two calls ahead.
+// Successive calls must not mix: a rank may complete a call, and send its next messages, while
+// another still receives this call's. Instead of a barrier at the end, calls alternate between two
+// tags. Two suffice, because no rank leaves a call before all have entered it: neither the counts
+// nor the consensus complete before. So no rank is two calls ahead.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -16,7 +16,7 @@
 namespace vicinal {
 namespace {
 
-/// In the counts of the personalized method, what a rank with a finding adds to each.
+/// Added by a rank with a finding to each count of the personalized method.
 constexpr std::int64_t finding_unit = std::int64_t{1} << 40;
 
 void send_all(Round& round, const std::vector<Parcel>& outbox, int rank, bool synchronous) {
@@ -45,7 +45,7 @@ Inbox exchange_personalized(mpi::Communicator& communicator, const std::vector<P
   round.collect_from("other ranks of its communicator", expected);
   round.finish_receives();
   round.finish_sends();
-  if (total >= finding_unit) share_findings(communicator, mine);
+  if (total >= finding_unit) agree(communicator, mine);
   return round.arrivals().take();
 }
 
@@ -55,7 +55,7 @@ Inbox exchange_nonblocking(mpi::Communicator& communicator, const std::vector<Pa
   Round round(communicator, discovery_tag(next_turn(communicator)));
   send_all(round, outbox, communicator.rank(), true);
   round.collect_until_sent();
-  // Complete only when all ranks have entered, like a barrier, and it brings the votes.
+  // Completes only after all ranks have entered, like a barrier, and reduces the votes.
   mpi::PendingOperation consensus =
       mpi::iallreduce(communicator.handle(), std::span(&least_vote, 1), mpi::Reduction::min);
   mpi::poll_until(

@@ -1,5 +1,5 @@
-// Every form finds the owner of each index, asks it for runs of indices, and turns what it is asked
-// for itself into runs of owned positions. They differ in how the owners become known.
+// Every form finds the owner of each index, and asks it for runs of indices. It turns the requests
+// that it receives into runs of owned positions. The forms differ in how they find the owners.
 #include "discovery/halo_map.hpp"
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/control_messages.hpp"
 #include "base/error.hpp"
-#include "base/letters.hpp"
 #include "discovery/findings.hpp"
 #include "discovery/index_runs.hpp"
 #include "discovery/ownership.hpp"
@@ -20,14 +20,14 @@ namespace {
 
 std::size_t as_size(Index value) { return static_cast<std::size_t>(value); }
 
-/// From a rank to an owner: the indices that it needs from there.
+/// Message from a rank to an owner: the indices that it needs from there.
 struct Wanted {
   static constexpr std::string_view name = "indices that are needed";
   std::vector<IndexRun> runs;
 };
 void fields(auto&& take, Is<Wanted> auto& it) { take(it.runs); }
 
-/// An index and where it stands in the array it came in.
+/// An index and its position in the given array.
 struct Placed {
   Index index = 0;
   Index place = 0;
@@ -58,7 +58,7 @@ void check_bounds(std::span<const Placed> sorted, const char* what) {
           "; global indices must be at most ", largest_index);
 }
 
-/// What a rank owns: runs of (global index, owned position), ascending in the index.
+/// Returns runs of (global index, owned position), ascending in the index.
 std::vector<CopyRun> owned_runs(std::span<const Index> owned) {
   const std::vector<Placed> sorted = sort_indices(owned);
   check_bounds(sorted, "owned");
@@ -72,11 +72,11 @@ std::vector<CopyRun> owned_runs(std::span<const Index> owned) {
   return runs;
 }
 
-/// What a rank needs, each index once.
+/// The needed indices, each once.
 struct Needed {
   std::vector<Index> indices;  ///< ascending
-  std::vector<Index> slots;    ///< of each, one slot that needs it, for messages
-  std::vector<Index> which;    ///< of each slot, the position in `indices`
+  std::vector<Index> slots;    ///< per index, one slot that needs it, for error messages
+  std::vector<Index> which;    ///< per slot, the position in `indices`
 };
 
 Needed sort_needed(std::span<const Index> given) {
@@ -102,7 +102,7 @@ void check_owners(const Needed& needed, std::span<const int> owners) {
        ", which no rank owns; each needed index must be among those that some rank owns");
 }
 
-/// One owner for each distinct index, from one for each slot.
+/// Returns one owner per distinct index, from one per slot.
 std::vector<int> distinct_owners(const Needed& needed, std::span<const int> given, int size) {
   require(given.size() == needed.which.size(), Fault::argument, given.size(),
           " owners were given for ", needed.which.size(),
@@ -120,8 +120,8 @@ std::vector<int> distinct_owners(const Needed& needed, std::span<const int> give
   return owners;
 }
 
-/// Writes the receiving half of the map; returns what to ask of whom.
-std::vector<Letter> ask(const Needed& needed, std::span<const int> owners, HaloMap& map) {
+/// Fills in the receive side of the map; returns the requests to the owners.
+std::vector<ControlMessage> ask(const Needed& needed, std::span<const int> owners, HaloMap& map) {
   std::vector<int>& ranks = map.receive_ranks;
   std::unique_copy(owners.begin(), owners.end(), std::back_inserter(ranks));
   std::sort(ranks.begin(), ranks.end());
@@ -143,7 +143,7 @@ std::vector<Letter> ask(const Needed& needed, std::span<const int> owners, HaloM
     append_run(runs[edge], {needed.indices[i], 1});
   }
 
-  // In the order of the slots, so that slots which follow each other in both orders become one run.
+  // In the order of the slots: slots that are consecutive in both orders become one run.
   map.receive_offsets.assign(edges.size() + 1, 0);
   for (std::size_t slot = 0; slot < needed.which.size(); ++slot) {
     const std::size_t which = as_size(needed.which[slot]);
@@ -157,11 +157,11 @@ std::vector<Letter> ask(const Needed& needed, std::span<const int> owners, HaloM
     }
   }
 
-  std::vector<Letter> letters;
+  std::vector<ControlMessage> messages;
   for (std::size_t e = 0; e < edges.size(); ++e) {
-    letters.push_back(letter_to(ranks[e], Wanted{std::move(runs[e])}));
+    messages.push_back(message_to(ranks[e], Wanted{std::move(runs[e])}));
   }
-  return letters;
+  return messages;
 }
 
 void append_item(std::vector<ItemRun>& items, Index position, Index count) {
@@ -189,12 +189,12 @@ std::optional<Index> locate(std::span<const CopyRun> owned, IndexRun run,
   return std::nullopt;
 }
 
-/// Writes the sending half of the map from what the others ask for.
-std::optional<Finding> serve(int rank, std::span<const Letter> requests,
+/// Fills in the send side of the map from the requests of other ranks.
+std::optional<Finding> serve(int rank, std::span<const ControlMessage> requests,
                              std::span<const CopyRun> owned, HaloMap& map) {
   map.send_offsets.push_back(0);
   std::optional<Finding> finding;
-  for (const Letter& request : requests) {
+  for (const ControlMessage& request : requests) {
     OutEdge& edge = map.pattern.out.emplace_back();
     edge.rank = request.peer;
     for (const IndexRun& run : contents_of<Wanted>(request).runs) {
@@ -223,18 +223,18 @@ HaloMap empty_map(Index owned_count, std::span<const Index> needed) {
   return map;
 }
 
-/// The last step of the forms that have made sure that owners own.
+/// Last step of the forms that have checked ownership.
 HaloMap finish(mpi::Communicator& communicator, std::span<const CopyRun> owned,
                const Needed& needed, std::span<const int> owners, const ExchangeOptions& options,
                HaloMap map, std::optional<Finding> mine = {}) {
-  std::vector<Letter> requests;
+  std::vector<ControlMessage> requests;
   attempt(mine, [&] {
     check_owners(needed, owners);
     requests = ask(needed, owners, map);
   });
-  requests = exchange_letters(communicator, requests, options, mine);
+  requests = exchange_messages(communicator, requests, options, mine);
   std::optional<Finding> impossible;
-  attempt(mine, [&] { impossible = serve(communicator.rank(), requests, owned, map); });
+  if (!mine) impossible = serve(communicator.rank(), requests, owned, map);
   if (mine) throw mine->error;
   require(!impossible, Fault::internal, "an index was asked of a rank that does not own it");
   return map;
@@ -252,11 +252,11 @@ HaloMap form_halo(mpi::Communicator& communicator, std::pair<Index, Index> owned
   std::vector<CopyRun> owned;
   std::vector<int> owners;
   HaloMap map;
-  attempt(mine, [&] {
+  if (!mine) {
     append_run(owned, {first, 0, last - first});
     owners = ownership.owners(needed.indices);
     map = empty_map(last - first, needed_indices);
-  });
+  }
   return finish(communicator, owned, needed, owners, options, std::move(map), std::move(mine));
 }
 
@@ -273,7 +273,7 @@ HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_
   attempt_together(
       mine, [&] { owners = find_owners(communicator, owned, needed.indices, options, mine); });
   HaloMap map;
-  attempt(mine, [&] { map = empty_map(static_cast<Index>(owned_indices.size()), needed_indices); });
+  if (!mine) map = empty_map(static_cast<Index>(owned_indices.size()), needed_indices);
   return finish(communicator, owned, needed, owners, options, std::move(map), std::move(mine));
 }
 
@@ -283,18 +283,18 @@ HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_
   HaloMap map = empty_map(static_cast<Index>(owned_indices.size()), needed_indices);
   std::optional<Finding> mine;
   std::vector<CopyRun> owned;
-  std::vector<Letter> requests;
+  std::vector<ControlMessage> requests;
   attempt(mine, [&] {
     owned = owned_runs(owned_indices);
     const Needed needed = sort_needed(needed_indices);
     requests = ask(needed, distinct_owners(needed, given_owners, communicator.size()), map);
   });
   attempt_together(mine,
-                   [&] { requests = exchange_letters(communicator, requests, options, mine); });
+                   [&] { requests = exchange_messages(communicator, requests, options, mine); });
   std::optional<Finding> unserved;
-  attempt(mine, [&] { unserved = serve(communicator.rank(), requests, owned, map); });
+  if (!mine) unserved = serve(communicator.rank(), requests, owned, map);
   if (!mine) mine = std::move(unserved);
-  share_findings(communicator, mine);
+  agree(communicator, mine);
   return map;
 }
 

@@ -1,5 +1,5 @@
-// Global indices travel as stretches of consecutive ones, so that what discovery costs follows the
-// number of stretches and not the number of indices.
+// Global indices travel as runs of consecutive indices, so the cost of discovery depends on the
+// number of runs, not of indices.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace vicinal {
 
-/// No index is larger, so that the end of a run is always a number.
+/// Largest valid index, so that the end of a run is representable.
 constexpr Index largest_index = std::numeric_limits<Index>::max() - 1;
 
-/// `count` consecutive global indices from `first` onwards.
+/// `count` consecutive global indices, beginning with `first`.
 struct IndexRun {
   Index first = 0;
   Index count = 0;
@@ -22,7 +22,7 @@ struct IndexRun {
 };
 void fields(auto&& take, Is<IndexRun> auto& it) { take(it.first, it.count); }
 
-/// Appends a run, joining it to the last one where it continues that.
+/// Appends a run; merges it with the last one if it continues that.
 inline void append_run(std::vector<IndexRun>& runs, IndexRun run) {
   if (run.count == 0) return;
   if (!runs.empty() && runs.back().end() == run.first) {

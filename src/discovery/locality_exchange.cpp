@@ -1,28 +1,29 @@
-// Locality: algorithm 3 of Geyko and Bienz, with aggregation before anything leaves the region.
+// Locality: algorithm 3 of Geyko and Bienz, with aggregation inside the region first.
 //
-//   gather   Each rank gives what is for region R to its region's leader for R (a member that
-//            follows from R's number, so leaders are spread), and what is for its own region to
-//            the receiver.
-//   between  The leader sends one message to the rank of R that leads R's traffic with this region:
-//            both directions of a region pair are between the same two ranks. Either nonblocking,
-//            with a consensus, and only where there is something; or one for each pair in any case.
-//   scatter  What has come from other regions is given to its receivers.
+//   gather    Each rank gives data for region R to its own region's leader for R, and data for its
+//             own region to the receiver. The number of R selects the leader, so leaders are
+//             spread.
+//   between   The leader sends one message to the rank of R that leads R's traffic with this
+//             region. So both directions of a region pair use the same two ranks. Either
+//             nonblocking, with a consensus, and only if there is data; or always one message per
+//             pair.
+//   scatter   The leaders give the data of other regions to their receivers.
 //
-// Cost per rank, for r regions of m ranks: two hand-overs (see region_team.hpp); at most one message for
-// each region that it leads for, r/m of them; for the consensus log2(r) messages per region. Each
-// byte is copied four times more than if it went straight, so payloads of `straight_bytes` do go
-// straight: the record that announces them travels as above, and tells the receiver what to
-// receive.
+// Cost per rank, for r regions of m ranks: two hand-overs (see region_team.hpp). A rank sends at
+// most one message for each region that it leads for, r/m of them. The consensus costs log2(r)
+// messages per region. Each byte is copied four times more than if it were sent directly. So
+// payloads of at least `straight_bytes` are sent directly: their record travels as above, and
+// announces them to the receiver.
 //
-// Calls in a row, of this method or others, cannot mix, by the argument of flat_exchange.cpp: no
-// rank leaves before all have entered. With one region, nobody is through the gathering before each
-// member has posted, or given its counts. With several, a message of each pair is sent only after
-// all of its region have gathered, and nobody is through the scattering before all members of its
-// region have what was to come for them, one message from each other region; in the nonblocking
-// case the consensus says so. So the messages between regions take the two discovery tags in turn,
-// those of hand-overs two for each stage, and posts two places for each stage. Payloads that go
-// straight need one tag: the receiver awaits each from a given rank, in the order of the records,
-// and all of them before it leaves.
+// Successive calls, of this or other methods, cannot mix, as in flat_exchange.cpp: no rank leaves
+// before all have entered. With one region, no rank completes the gathering before each member has
+// posted, or given its counts. With several, a message of a pair is sent only after all of its
+// region have gathered. No rank completes the scattering before all members of its region have
+// received their messages, one from each other region. In the nonblocking case the consensus
+// ensures this. So the messages between regions alternate between the two discovery tags.
+// Hand-overs alternate between two tags per stage, and posts between two places per stage. Direct
+// payloads need one tag: the receiver names the sender of each, in the order of the records, and
+// waits for all before it leaves.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -41,7 +42,7 @@
 namespace vicinal {
 namespace {
 
-/// One exchange under way on this rank.
+/// One exchange in progress on this rank.
 class LocalityExchange {
  public:
   LocalityExchange(mpi::Communicator& communicator, RegionTeam& team, bool flagged)
@@ -72,7 +73,7 @@ class LocalityExchange {
     });
   }
 
-  /// A message for each region pair, so that all know how many come.
+  /// Sends one message per region pair, so that each rank knows how many to expect.
   void exchange_with_all_regions() {
     Round round(communicator_, discovery_tag(team_.turn()));
     const std::int64_t flag = flagged_ ? 1 : 0;
@@ -114,7 +115,7 @@ class LocalityExchange {
     scatter(round.arrivals(), [](std::span<const std::byte> bytes) { return bytes; });
   }
 
-  /// Whether any rank has a finding, once all is done.
+  /// Completes the direct payloads; returns whether any rank has a finding.
   bool finish() {
     straight_.finish_receives();
     straight_.finish_sends();
@@ -131,7 +132,7 @@ class LocalityExchange {
 
   std::vector<std::byte>& message_for(int region) { return leaving_[region]; }
 
-  /// The record of a parcel, whose payload is sent off where it is large.
+  /// Returns the record of a parcel; starts to send a large payload directly.
   Record announce(const Parcel& parcel) {
     Record record;
     record.header = {communicator_.rank(), parcel.peer,
@@ -145,7 +146,7 @@ class LocalityExchange {
     return record;
   }
 
-  /// A record for this rank.
+  /// Takes a record for this rank.
   void take(const Record& record) {
     const auto [source, target, bytes] = record.header;
     if (bytes >= 0) {
@@ -169,7 +170,7 @@ class LocalityExchange {
   mpi::Communicator& communicator_;
   RegionTeam& team_;
   Arrivals arrivals_;
-  Round straight_;  ///< of payloads, into the arrivals above
+  Round straight_;  ///< direct payloads, into arrivals_
   bool flagged_;
   std::map<int, std::vector<std::byte>> leaving_;  ///< by region
 };
@@ -188,7 +189,7 @@ Inbox exchange_by_locality(mpi::Communicator& communicator, const std::vector<Pa
       exchange.exchange_with_some_regions();
     }
   }
-  if (exchange.finish()) share_findings(communicator, mine);
+  if (exchange.finish()) agree(communicator, mine);
   return exchange.inbox();
 }
 

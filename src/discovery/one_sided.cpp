@@ -1,17 +1,17 @@
 // One-sided exchange of messages of one size. Each sender adds one to a counter in the receiver's
-// memory, and what was there before is the slot that it has drawn. The highest number drawn tells
-// all ranks how many messages some rank gets, and whether there is room for as many; then the senders
-// put a header and the message into their slots. The header names the sender, so messages of zeros are
-// messages. Slots are drawn and not reckoned from ranks, so memory grows with what is received and
-// not with the number of ranks.
+// memory; the previous value is the sender's slot. The maximum of all drawn slots gives the largest
+// number of messages of any rank, and hence whether the windows have room. Then the senders put a
+// header and the message into their slots. The header names the sender, so a message of zeros is
+// recognized. Slots are drawn, not computed from ranks, so memory grows with the received messages
+// and not with the number of ranks.
 //
-// Cost: two allreduces (the first compares the sizes and brings findings, the second the numbers
-// drawn), a barrier, and for each message one atomic operation and one put. The window is kept with
-// the communicator. After the constant-size exchange by remote memory access that Geyko and Bienz
-// add to their algorithms 1 to 3, with slots in the place of an entry for every rank.
+// Cost: two allreduces, a barrier, and per message one atomic operation and one put. The first
+// allreduce compares the sizes and shares findings; the second reduces the drawn slots. The window
+// is kept with the communicator. After the constant-size exchange by remote memory access that
+// Geyko and Bienz add to their algorithms 1 to 3. Here slots replace an entry for every rank.
 //
-// No rank leaves the first allreduce before all are in the call, hence done with the call before: so
-// calls in a row cannot mix, neither their counters nor their slots.
+// No rank leaves the first allreduce before all have entered the call, and hence completed the
+// previous one. So neither the counters nor the slots of successive calls can mix.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -42,7 +42,7 @@ void finish(std::vector<mpi::PendingOperation>& requests) {
   }
 }
 
-/// A rank's memory: the counter, alone in its cache line, then slots.
+/// Layout of a rank's memory: the counter, alone in its cache line, then slots.
 constexpr std::size_t first_slot = 64;
 constexpr std::size_t first_room = 4096;
 
@@ -54,30 +54,28 @@ struct KeptWindow {
   }
 };
 
-/// Compares the sizes of all ranks, and learns of findings. All have entered when it is complete.
-/// Returns the window that all have, or a new one.
+/// Compares the sizes of all ranks, and shares findings. On return all ranks have entered. Returns
+/// the window that all have, or a new one.
 mpi::Window& agreed_window(mpi::Communicator& communicator, std::int64_t bytes,
                            const std::optional<Finding>& mine) {
   auto& own = communicator.extension<KeptWindow>();
   if (own.window == nullptr) own.window = mpi::Window::find(communicator.handle());
   const std::int64_t number = own.window == nullptr ? -1 : own.window->number();
-  // A rank with a finding goes along with any size.
+  // A rank with a finding accepts any size.
   const std::int64_t next = communicator.rank() == 0 ? mpi::Window::draw_number() : 0;
-  std::array<std::int64_t, 6> least{
-      vote(communicator, mine), bytes, -bytes, number, -number, -next};
-  mpi::allreduce_min(communicator.handle(), least);
-  settle(communicator, least[0], mine);
-  require(least[1] == -least[2], Fault::count, "the ranks exchange blocks of ", least[1], " to ",
-          -least[2], " bytes (this one, rank ", communicator.rank(), ", of ", bytes,
+  std::array<std::int64_t, 5> least{bytes, -bytes, number, -number, -next};
+  agree(communicator, mine, least);
+  require(least[0] == -least[1], Fault::count, "the ranks exchange blocks of ", least[0], " to ",
+          -least[1], " bytes (this one, rank ", communicator.rank(), ", of ", bytes,
           "); all must give the same size");
-  // It comes back when the call has ended well: after a failed one nobody knows what is under way.
+  // Returned after a successful call only: after a failed one, operations may be in progress.
   mpi::Window* const found = std::exchange(own.window, nullptr);
-  if (least[3] == -least[4] && found != nullptr) return *found;
+  if (least[2] == -least[3] && found != nullptr) return *found;
   if (found != nullptr) found->lay_by();
-  return mpi::Window::make(communicator.handle(), first_slot + first_room, -least[5]);
+  return mpi::Window::make(communicator.handle(), first_slot + first_room, -least[4]);
 }
 
-/// The most that any rank has drawn, when all have.
+/// Returns the largest number of messages that any rank receives.
 std::int64_t most(mpi::Communicator& communicator, std::span<const std::int64_t> drawn) {
   std::int64_t least = 0;
   for (const std::int64_t before : drawn) least = std::min(least, -(before + 1));
@@ -94,11 +92,9 @@ Inbox exchange_one_sided(mpi::Communicator& communicator, const std::vector<Parc
   std::vector<std::byte> slots;
   std::vector<mpi::PendingOperation> requests;
   std::optional<Finding> finding = mine;
-  attempt(finding, [&] {  // later nobody could be told that there is no memory
-    drawn.resize(outbox.size(), -1);
-    slots.resize(outbox.size() * slot_bytes);
-    requests.reserve(outbox.size());
-  });
+  drawn.resize(outbox.size(), -1);
+  slots.resize(outbox.size() * slot_bytes);
+  requests.reserve(outbox.size());
   mpi::Window& window = agreed_window(communicator, bytes, finding);
   const int rank = communicator.rank();
   const std::int64_t one = 1;

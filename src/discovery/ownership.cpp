@@ -1,4 +1,4 @@
-// Ranges, known to every rank.
+// Ownership by ranges, which every rank stores.
 #include "discovery/ownership.hpp"
 
 #include <algorithm>

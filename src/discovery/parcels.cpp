@@ -1,4 +1,4 @@
-// Collecting messages and putting them in order.
+// Collects and sorts messages.
 #include "discovery/parcels.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What a sparse exchange moves: raw bytes from one rank to another, whose sizes and senders the
-// receiver does not know beforehand.
+// Data of a sparse exchange: bytes from one rank to another. The receiver knows neither sizes nor
+// senders beforehand.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +14,21 @@
 
 namespace vicinal {
 
-/// What is sent to a rank. The memory is the caller's, until the exchange is over.
+/// A message to a rank. The caller owns the memory and keeps it until the exchange completes.
 struct Parcel {
   int peer = 0;
   std::span<const std::byte> bytes;
 };
 
-/// What a rank has received: one message after the other without gaps, by sender, then as sent.
+/// The messages that a rank received, without gaps, ordered by sender, then as sent.
 struct Inbox {
-  std::vector<int> ranks;                ///< the sender of each
-  std::vector<std::int64_t> offsets{0};  ///< where each begins in `data`, and where the last ends
+  std::vector<int> ranks;                ///< sender of each message
+  std::vector<std::int64_t> offsets{0};  ///< begin of each message in `data`, and end of the last
   std::vector<std::byte> data;
-  /// Why there are senders only and all messages seem to be empty, where there was no memory for them.
+  /// Set if memory could not be allocated; then `ranks` is complete, but all messages look empty.
   std::optional<Error> lacking;
 
-  /// Throws what is lacking. A fault of this rank alone: the others have what is theirs.
+  /// Throws `lacking`, if set. This fault is local: the other ranks have their messages.
   void require_whole() const {
     if (lacking) throw Error(*lacking);
   }
@@ -39,36 +39,37 @@ struct Inbox {
   }
 };
 
-/// Messages as they come in. A rank that has no memory for one goes on taking part, since the others wait for it.
+/// Collects arriving messages. A rank that fails to allocate memory for one continues, so that
+/// other ranks can complete.
 class Arrivals {
  public:
-  /// Room for a message, which stays in place; none where there is no memory for it.
+  /// Allocates memory for a message, at a fixed address; empty if that fails.
   std::span<std::byte> room(int source, std::size_t bytes);
-  /// A message that is there; it is copied.
+  /// Copies a message that has arrived.
   void add(int source, std::span<const std::byte> bytes);
 
-  /// Throws std::bad_alloc where there was no memory for one.
+  /// Throws std::bad_alloc if memory for a message could not be allocated.
   template <class Visit>
   void for_each(Visit visit) const {
     if (lacking_) throw std::bad_alloc();
     for (const Item& item : items_) visit(item.source, bytes_of(item));
   }
 
-  /// Sorts them; those of one sender stay in the order in which they were put here.
+  /// Sorts the messages by sender; messages of one sender keep their order.
   Inbox take();
 
  private:
   struct Item {
     int source = 0;
     std::size_t bytes = 0;
-    std::size_t offset = 0;  ///< in the pool, where it has no memory of its own
+    std::size_t offset = 0;  ///< in the pool, if `own` is null
     std::unique_ptr<std::byte[]> own;
   };
   [[nodiscard]] std::span<const std::byte> bytes_of(const Item& item) const {
     return {item.own ? item.own.get() : pool_.data() + item.offset, item.bytes};
   }
 
-  /// A message for which there was no memory.
+  /// A message whose memory could not be allocated.
   struct Lacking {
     int source;
     std::size_t bytes;
@@ -76,7 +77,7 @@ class Arrivals {
 
   std::vector<Item> items_;
   std::vector<std::byte> pool_;
-  std::optional<Lacking> lacking_;  ///< the first
+  std::optional<Lacking> lacking_;  ///< the first one
 };
 
 }  // namespace vicinal

@@ -1,6 +1,6 @@
-// Straight replies carry a word in front, which tells a reply from a refusal. Each rank awaits them
-// from the ranks it has asked, one by one: messages between two ranks keep their order, so one tag
-// serves all queries, however far apart two ranks are.
+// Direct replies begin with a word that distinguishes a reply from a refusal. Each rank receives
+// them from the ranks that it asked, one by one. Messages between two ranks keep their order, so
+// one tag serves all queries, however far apart two ranks are.
 #include "discovery/query.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Asking others, and answering those who asked: an exchange of requests, then one of replies. Who
-// is to send a reply, and to whom, is known by then, so replies need neither counts nor consensus.
+// Queries to other ranks: an exchange of requests, then one of replies. By then each rank knows who
+// replies to whom, so replies need neither counts nor a consensus.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@
 
 namespace vicinal {
 
-/// What a rank has asked and been asked.
+/// The requests of a rank, and the requests to it.
 class Query {
  public:
-  /// Sends the requests. Collective, and throws, as exchange() does.
+  /// Sends the requests. Collective; throws as exchange() does.
   Query(mpi::Communicator& communicator, std::vector<Parcel> requests,
         const ExchangeOptions& options = {}, std::optional<Finding> mine = std::nullopt);
 
-  /// The requests to this rank.
+  /// Returns the requests to this rank.
   [[nodiscard]] const Inbox& requests() const { return requests_; }
 
-  /// Sends a reply to each of requests(), in their order; returns those to this rank's own
-  /// requests, by the rank that was asked, then as asked. All ranks that asked or were asked take
-  /// part, and all that answer several queries on a communicator do so in the same order. By the
-  /// methods that go by locality, collective for all ranks.
+  /// Sends replies[i] to the sender of the i-th of requests(). Returns the replies to this rank's
+  /// own requests, ordered by the rank asked, then as asked. All ranks that asked or were asked
+  /// must call it, in the same order for several queries on one communicator. With the locality
+  /// methods it is collective over all ranks.
   ///
-  /// A rank may come with a finding instead of replies: then it throws, and so do those who asked
-  /// it. Can be done once.
+  /// A rank may bring a finding instead of replies: then it throws, and so do the ranks that asked
+  /// it. May be called once.
   Inbox answer(std::span<const std::span<const std::byte>> replies,
                const std::optional<Finding>& mine = std::nullopt);
 
@@ -37,7 +37,7 @@ class Query {
 
   mpi::Communicator& communicator_;
   ExchangeOptions options_;
-  std::vector<int> asked_;  ///< ascending, each as often as it was asked
+  std::vector<int> asked_;  ///< ascending; a rank asked several times repeats
   Inbox requests_;
 };
 

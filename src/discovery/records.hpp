@@ -1,5 +1,4 @@
-// How parcels travel together: one record after the other, each a header and the payload, at
-// multiples of eight bytes.
+// Parcels travel together as consecutive records: a header and the payload, aligned to eight bytes.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +12,19 @@ namespace vicinal {
 struct RecordHeader {
   std::int32_t source = 0;
   std::int32_t target = 0;
-  std::int64_t bytes = 0;  ///< below 0: so many are on their way straight from the source
+  std::int64_t bytes = 0;  ///< if negative, -bytes bytes come directly from the source
 };
 
 struct Record {
   RecordHeader header;
-  std::span<const std::byte> payload;  ///< empty where it comes straight
+  std::span<const std::byte> payload;  ///< empty if it comes directly
 };
 
 [[nodiscard]] inline std::size_t bytes_of(const Record& record) {
   return sizeof(RecordHeader) + (record.payload.size() + 7) / 8 * 8;
 }
 
-/// Writes it at `to`; returns the end.
+/// Writes the record at `to`; returns its end.
 inline std::byte* write_record(std::byte* to, const Record& record) {
   std::memcpy(to, &record.header, sizeof(RecordHeader));
   if (!record.payload.empty()) {

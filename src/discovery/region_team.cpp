@@ -1,6 +1,6 @@
-// Setting up teams, and both ways of handing over. An area on the board begins with where the
-// records for each member begin, and where the last end. A member for whose data the arena has no
-// room says so in its post, and sends each of the others a message.
+// Creates teams, and hands over records by board or by messages. An area of the board begins with
+// the offset of each member's records, and the end of the last. A member whose data do not fit into
+// the arena says so in its post, and sends each other member a message.
 #include "discovery/region_team.hpp"
 
 #include <algorithm>
@@ -18,11 +18,11 @@
 namespace vicinal {
 namespace {
 
-/// In the counts of a hand-over by messages, what a member with the flag adds to each.
+/// Added by a member with the flag to each count of a hand-over by messages.
 constexpr std::int64_t flag_unit = std::int64_t{1} << 40;
 constexpr std::int64_t no_board = -1;
 
-/// This rank's teams on a communicator, by its machine and whether they share memory.
+/// Teams of this rank on a communicator, by its machine and use of shared memory.
 struct RegionTeams {
   std::map<std::pair<std::shared_ptr<const Machine>, bool>, std::unique_ptr<RegionTeam>> teams;
 };
@@ -47,7 +47,7 @@ void write_area(std::byte* area, const std::vector<Piece>& pieces,
   }
 }
 
-/// Where the records for each member begin in an area, and where the last end.
+/// Returns the offset of each member's records in an area, and the end of the last.
 std::vector<std::int64_t> offsets_of(const std::vector<Piece>& pieces, std::size_t members) {
   std::vector<std::int64_t> offsets(members + 1);
   for (const Piece& piece : pieces) {
@@ -86,7 +86,7 @@ RegionTeam::RegionTeam(mpi::Communicator& communicator, std::shared_ptr<const Ma
       board_ = std::make_unique<Board>(*communicator.arena());
       mine = board_->offset();
     } catch (const Error&) {
-      communicator.note_lack_of_room();  // messages are left
+      communicator.note_lack_of_room();  // fall back to messages
     } catch (const std::exception&) {
       board_.reset();
     }
@@ -136,7 +136,7 @@ bool RegionTeam::hand_over_by_board(int stage, const std::vector<Piece>& pieces,
     int looks = 0;
     mpi::poll_until(
         [&] {
-          // What this rank has sent may need it to be delivered, and others wait for that.
+          // This rank's sends may need MPI progress, and other ranks wait for them.
           if (++looks % 8 == 0) mpi::progress(communicator_.handle());
           return board_->posted(stage, call_, from);
         },

@@ -1,9 +1,10 @@
-// The ranks of a region, who hand records over to each other: through shared memory where all of
-// them share it, otherwise by messages, of whose number a sum of counts inside the region tells.
-// All members take part in each hand-over, so everyone knows when it has what is meant for it.
+// The ranks of a region, who hand over records to each other. They use shared memory if all of them
+// share it. Otherwise they use messages, and a sum of counts inside the region tells each member
+// how many to expect. All members participate in each hand-over, so each knows when its records are
+// complete.
 //
-// Cost through memory: a look at each member, no message. By messages: log2(members) small ones and
-// one to each member that is to get something.
+// Cost with shared memory: one poll of each member, no message. Cost with messages: log2(members)
+// small ones, and one to each member that receives records.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@
 
 namespace vicinal {
 
-/// A record on its way to the member at a place, who may hand it on.
+/// A record for the member at a place, which may forward it.
 struct Piece {
   int place = 0;
   Record record;
@@ -30,7 +31,8 @@ struct Piece {
 
 class RegionTeam {
  public:
-  /// The team of this rank, made the first time. Collective then, one allgather; afterwards local.
+  /// Returns the team of this rank. The first call creates it and is collective (one allgather);
+  /// later calls are local.
   static RegionTeam& of(mpi::Communicator& communicator, const ExchangeOptions& options);
 
   RegionTeam(mpi::Communicator& communicator, std::shared_ptr<const Machine> machine,
@@ -39,33 +41,32 @@ class RegionTeam {
   [[nodiscard]] const Machine& machine() const { return *machine_; }
   [[nodiscard]] int region() const { return region_; }
   [[nodiscard]] std::span<const int> members() const { return machine_->members(region_); }
-  /// Of this rank in its region, and of others in theirs.
+  /// Place of this rank in its region, and of other ranks in theirs.
   [[nodiscard]] int place() const { return place_of(communicator_.rank()); }
   [[nodiscard]] int place_of(int rank) const { return places_[static_cast<std::size_t>(rank)]; }
 
-  /// The place of the member that sends to, and receives from, another region.
+  /// Place of the member that exchanges messages with another region.
   [[nodiscard]] int leader_for(int region) const {
     return place_of_leader(members().size(), region);
   }
-  /// Who in another region does so for this one.
+  /// Rank in another region that exchanges messages with this region.
   [[nodiscard]] int counterpart(int region) const { return leader(*machine_, region, region_); }
   /// The other regions that this rank is the leader for.
   [[nodiscard]] std::span<const int> duties() const { return duties_; }
 
-  /// The board where the members hand over through memory; null otherwise.
+  /// The board if the members share memory; null otherwise.
   [[nodiscard]] Board* board() { return board_.get(); }
-  /// Whether all teams have boards; the same on all ranks.
+  /// Returns whether all teams have boards; equal on all ranks.
   [[nodiscard]] bool all_have_boards() const { return all_have_boards_; }
 
-  /// A call begins. Its number, and which of two tags it takes.
+  /// Begins a call: assigns its number and one of two tags.
   void begin_call();
   [[nodiscard]] std::int64_t call() const { return call_; }
   [[nodiscard]] int turn() const { return turn_; }
 
-  /// Gives each piece to the member at its place, and visits the records that are given to this
-  /// one: those of one member in the order in which they were there. A record is valid during the
-  /// visit. Returns whether any member came with the flag set. Stages are 0 and 1, once each in a
-  /// call.
+  /// Gives each piece to the member at its place, and visits the records for this member. Records
+  /// of one member keep their order; a record is valid during the visit. Returns whether any member
+  /// set the flag. Each call uses stages 0 and 1 once each.
   bool hand_over(int stage, const std::vector<Piece>& pieces, bool flagged,
                  const std::function<void(const Record&)>& visit);
 

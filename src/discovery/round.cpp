@@ -1,4 +1,4 @@
-// Sending, and receiving from whoever has sent.
+// Sends, and receives from any rank.
 #include "discovery/round.hpp"
 
 #include <ostream>
@@ -41,8 +41,8 @@ void Round::collect_from(const char* senders, std::size_t expected) {
       });
 }
 
-/// Testing one request progresses all, so the others are looked at only when it is complete. Each is a
-/// wait of its own: what a reason reads must stay as it is, since another thread may ask for it.
+/// Testing one request progresses all, so the next one is tested only after this one has completed.
+/// Each wait has its own constant reason, because another thread may read it.
 void Round::finish(std::vector<Message>& messages, const char* deed, bool collecting) {
   for (Message& message : messages) {
     mpi::poll_until(

@@ -1,5 +1,5 @@
-// The point-to-point part of an exchange: messages leave at once, and whatever arrives with the tag
-// of the exchange is taken in. When enough has arrived is for the methods to say.
+// Point-to-point messages of an exchange. send() starts at once, and collect() receives every
+// message that arrives with the tag of the exchange. The methods decide when enough have arrived.
 #pragma once
 
 #include <cstddef>
@@ -15,21 +15,21 @@ class Round {
  public:
   Round(const mpi::Communicator& communicator, int tag) : communicator_(communicator), tag_(tag) {}
 
-  /// Starts to send, to any rank but this one. MPI is done with a synchronous message only
-  /// when its receiver has taken it in.
+  /// Starts a send to another rank. A synchronous send completes only after its receiver has begun
+  /// to receive it.
   void send(const Parcel& parcel, bool synchronous);
-  /// Starts to receive from a rank that is known to send this many bytes.
+  /// Starts to receive from a rank that is known to send `bytes` bytes.
   void receive(Arrivals& into, int peer, std::size_t bytes);
-  /// Starts to receive what has come.
+  /// Starts to receive the messages that have arrived.
   void collect();
 
-  /// Polls until MPI is done with all that was sent.
+  /// Polls until all sends have completed.
   void finish_sends() { finish(sends_, to_take_in, false); }
-  /// The same, and collects meanwhile.
+  /// As finish_sends(), and calls collect() meanwhile.
   void collect_until_sent() { finish(sends_, to_take_in, true); }
-  /// Collects until as many messages were taken in. `senders`: whose they are, in words.
+  /// Calls collect() until `expected` receives have started. `senders` describes their senders.
   void collect_from(const char* senders, std::size_t expected);
-  /// Polls until all that was taken in is there.
+  /// Polls until all receives have completed.
   void finish_receives() { finish(receives_, "send the rest of a message", false); }
   [[nodiscard]] Arrivals& arrivals() { return arrivals_; }
 

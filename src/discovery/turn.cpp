@@ -1,4 +1,4 @@
-// A count of the exchanges, kept with the communicator.
+// Number of exchanges, kept with the communicator.
 #include "discovery/turn.hpp"
 
 #include <atomic>

@@ -1,12 +1,12 @@
-// Exchanges in a row take two tags in turn: see flat_exchange.cpp for why two are enough.
+// Successive exchanges alternate between two tags; flat_exchange.cpp explains why two suffice.
 #pragma once
 
 #include "mpi/communicator.hpp"
 
 namespace vicinal {
 
-/// Which of the two the next exchange on a communicator takes, 0 or 1; the same on all ranks, since those
-/// are collective.
+/// Returns the tag index, 0 or 1, of the next exchange on a communicator. Equal on all ranks, since
+/// exchanges are collective.
 int next_turn(mpi::Communicator& communicator);
 
 }  // namespace vicinal

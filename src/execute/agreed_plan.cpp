@@ -1,4 +1,4 @@
-// What a plan holds, and how it is given up.
+// Resources of a plan, and giving a plan up.
 #include "execute/agreed_plan.hpp"
 
 namespace vicinal {
@@ -44,8 +44,9 @@ Channel& AgreedPlan::channel(bool reverse, int index) {
         headers.push_back(site_.header(buffer.slot));
       }
     }
-    channel = std::make_unique<Channel>(communicator_, plan, headers, index,
-                                        device_choices_[reverse ? 1 : 0]);
+    channel =
+        std::make_unique<Channel>(*this, plan, headers, index, device_choices_[reverse ? 1 : 0]);
+    channel->enter_dump();
   }
   return *channel;
 }
@@ -58,13 +59,13 @@ void AgreedPlan::let_go() noexcept {
   }
 }
 
-/// Null where nobody has asked for it.
+/// Returns the channel, or null if nobody has asked for it yet.
 Channel* AgreedPlan::made(bool reverse, int index) noexcept {
   const Lock lock(mutex_);
   return channels_[reverse ? 1 : 0][static_cast<std::size_t>(index)].get();
 }
 
-/// Where ranks pass on, they are not neighbours, nor of one region.
+/// In relays, peers need not be neighbors or in one region.
 void AgreedPlan::add_dependents(const Plan& plan) {
   for (const Operation& it : plan.operations) {
     if (it.peer >= 0 && it.peer != plan.rank) dependents_.insert(it.peer);

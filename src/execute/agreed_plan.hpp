@@ -1,5 +1,5 @@
-// A plan that this rank has agreed on with others, with the tags and slot headers that it holds for as
-// long as it lives, and the channels in which it is executed.
+// A plan on which this rank has agreed with other ranks. It owns the plan's tags and slot headers,
+// and the channels that execute it.
 #pragma once
 
 #include <array>
@@ -14,14 +14,14 @@
 #include "execute/slots.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/drive.hpp"
-#include "planners/planner.hpp"
+#include "negotiate/planner.hpp"
 
 namespace vicinal {
 
-/// Tags and slots from a communicator, given back with this object.
+/// Tags and slots of a communicator; released with this object.
 class AgreedSite final : public Site {
  public:
-  /// For plans that are executed in so many channels.
+  /// `channels`: number of channels that execute the plan.
   AgreedSite(std::shared_ptr<mpi::Communicator> communicator, int channels)
       : communicator_(std::move(communicator)), channels_(channels) {}
   AgreedSite(AgreedSite&& other) noexcept = default;
@@ -42,7 +42,7 @@ class AgreedSite final : public Site {
   std::map<std::int64_t, std::shared_ptr<SlotHeader>> headers_;
 };
 
-class AgreedPlan {
+class AgreedPlan : public std::enable_shared_from_this<AgreedPlan> {
  public:
   AgreedPlan(std::shared_ptr<mpi::Communicator> communicator, mpi::ConversationKey key,
              std::set<int> dependents, AgreedSite site, Plans plans,
@@ -58,21 +58,26 @@ class AgreedPlan {
   }
 
   [[nodiscard]] const Plan& forward() const { return plans_.forward; }
-  /// A request fault where the plan was made without a reverse.
+  /// Throws a request fault if the plan was made without a reverse.
   [[nodiscard]] const Plan& reverse() const;
   [[nodiscard]] bool has_reverse() const { return plans_.reverse.has_value(); }
   [[nodiscard]] const Plans& plans() const { return plans_; }
   [[nodiscard]] mpi::Communicator& communicator() const { return *communicator_; }
+  [[nodiscard]] const std::shared_ptr<mpi::Communicator>& shared_communicator() const {
+    return communicator_;
+  }
 
-  /// The conversation in which it was agreed on.
+  /// Key of the conversation in which the ranks agreed on the plan.
   [[nodiscard]] mpi::ConversationKey key() const { return key_; }
-  /// The ranks that may wait for this one while the plan executes: whoever it exchanges anything with, and those that it was given.
+  /// Ranks that may wait for this rank while the plan executes: its peers in the plan, and the
+  /// given ones.
   [[nodiscard]] const std::set<int>& dependents() const { return dependents_; }
 
-  /// Channel `index` of a direction, made when first asked for, and there as long as the plan. Local; by any thread. The
-  /// ranks of a plan must use the channels of each direction in the same order.
+  /// Returns channel `index` of a direction, and creates it on first use; it lives as long as the
+  /// plan. Local and thread-safe. All ranks of a plan must use the channels of each direction in
+  /// the same order.
   Channel& channel(bool reverse, int index);
-  /// Has channels that execute nothing let go of what other ranks own. By any thread.
+  /// Closes other ranks' memory in all channels that execute nothing. Thread-safe.
   void let_go() noexcept;
 
  private:
@@ -90,11 +95,12 @@ class AgreedPlan {
       VICINAL_GUARDED_BY(mutex_);
 };
 
-/// What another rank has said of this plan: that it has none, or has lost it.
+/// Returns the notice of another rank that it has no such plan, or has lost it; nothing if there is
+/// none.
 std::optional<mpi::FaultElsewhere> notice_of(const AgreedPlan& plan);
 
-/// This rank will not execute the plan any more, because of a fault that began on rank `origin`: tells
-/// those that may wait for it. Messages may still arrive, so the plan's memory is kept for good.
+/// Gives the plan up on this rank, because of a fault that began on rank `origin`. Tells the ranks
+/// that may wait for it. Never frees the plan, because messages into its memory may still arrive.
 void abandon_plan(const std::shared_ptr<AgreedPlan>& plan, int origin) noexcept;
 
 }  // namespace vicinal

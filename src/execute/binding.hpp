@@ -1,4 +1,4 @@
-// What a plan is made concrete with: buffers, element size, operator.
+// Binds a plan to buffers, an element size and an operator.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,15 @@ namespace vicinal {
 struct Binding {
   const std::byte* source = nullptr;  ///< user's memory, read during an execution
   std::byte* target = nullptr;        ///< user's memory, written during an execution
-  std::int64_t element_bytes = 1;     ///< of all that moves for one element of the plan
+  std::int64_t element_bytes = 1;     ///< bytes that move for one element of the plan
   Combine combine;                    ///< for reverse plans
   std::shared_ptr<Events> events;     ///< for plans with triggers and notifications
 
-  // Several vectors exchanged together: an element is `pieces` pieces of element_bytes / pieces bytes,
-  // and in the user's buffers piece v lies v * stride bytes further on.
+  // For several vectors that are exchanged together. An element consists of `pieces` pieces of
+  // element_bytes / pieces bytes. Piece v lies v * stride bytes after piece 0 in the user's
+  // buffers.
   Index pieces = 1;
-  std::int64_t piece_unit = 1;  ///< a size that divides pieces and strides, for the copy kernels
+  std::int64_t piece_unit = 1;  ///< divides pieces and strides; the unit of the copy kernels
   std::int64_t source_stride = 0;
   std::int64_t target_stride = 0;
 

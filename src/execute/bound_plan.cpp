@@ -1,4 +1,4 @@
-// Binding a plan: its messages as persistent requests, its buffers as memory.
+// Binding a plan: its messages to persistent requests, its buffers to memory.
 #include "execute/bound_plan.hpp"
 
 #include <exception>
@@ -13,13 +13,13 @@ namespace vicinal {
 
 namespace {
 
-/// The runs of an operation where elements lie in pieces, in units of the binding.
+/// Returns the runs of an operation whose elements lie in pieces, in units of the binding.
 std::vector<CopyRun> spread(const Operation& operation, std::span<const CopyRun> runs,
                             const Binding& binding) {
   const Index unit = binding.piece_unit;
   const Index in_element = binding.element_bytes / unit;
   const Index in_piece = in_element / binding.pieces;
-  // Where piece `piece` of element `element` of a buffer begins, in units.
+  // Returns where piece `piece` of element `element` of a buffer begins, in units.
   const auto place = [&](int buffer, Index element, Index piece) {
     if (buffer == Plan::source) return piece * binding.source_stride / unit + element * in_piece;
     if (buffer == Plan::target) return piece * binding.target_stride / unit + element * in_piece;
@@ -60,7 +60,7 @@ BoundPlan::BoundPlan(std::shared_ptr<mpi::Communicator> communicator, const Plan
 }
 
 BoundPlan::~BoundPlan() {
-  // Jobs that are under way touch the slots.
+  // Jobs in progress access the slots.
   copies_.clear();
   reductions_.clear();
 }
@@ -75,7 +75,7 @@ void BoundPlan::choose_graph(const Binding& binding) {
   const bool reachable = source.is_reachable() && target.is_reachable();
   const bool users_operator = binding.combine.user_op != MPI_OP_NULL;
   const bool direct = !reachable && !users_operator && goes_direct(source, target);
-  // A slot of another rank's may lie on a GPU wherever this rank's buffers do.
+  // Slots of other ranks may lie on a GPU even if this rank's buffers do not.
   const bool foreign_operator = users_operator && (!reachable || device_choice_.way.shared);
   const CompiledGraph* wanted = &direct_;
   if (binding.pieces > 1 || foreign_operator || !(reachable || direct)) {
@@ -97,10 +97,10 @@ void BoundPlan::choose_graph(const Binding& binding) {
   launches_ = reachable ? nullptr : &users_kind();
 }
 
-/// Whether messages go from and to these kinds of memory as they are.
+/// Returns whether MPI gets addresses in these kinds of memory, without staging.
 bool BoundPlan::goes_direct(MemoryKind& source, MemoryKind& target) const {
   if (!device_choice_.way.direct) return false;
-  // Of staging between two devices it would have to be said on which it lies.
+  // Between two devices, it is undefined on which one the staging buffers lie.
   if (&source != &target && !source.is_reachable() && !target.is_reachable()) return false;
   MemoryKind& there = source.is_reachable() ? target : source;
   if (mpi::takes_pointers(*communicator_, there)) return true;
@@ -185,8 +185,8 @@ void BoundPlan::bind(const Binding& binding, std::int64_t next) {
 }
 
 void BoundPlan::bind_geometry(std::int64_t next) {
-  // Slots depend on the element size alone, which all ranks change together. Strides and operators may
-  // change on one rank and not on another, so they must not count as a version.
+  // Slots depend on the element size alone, which all ranks change together. Strides and operators
+  // may change on one rank only, so they must not create a new version of a slot.
   const bool renew_slots =
       bound_ == Bound::nothing || binding_.element_bytes != slot_element_bytes_;
   if (renew_slots) bound_ = Bound::nothing;
@@ -202,7 +202,7 @@ void BoundPlan::bind_buffers(bool renew_slots, std::int64_t next) {
   const OnDevice users_there{!source_kind_->is_reachable(), !target_kind_->is_reachable()};
   slots_there_ = slots_on_device(graph_->plan, users_there);
   lendable_ = to_be_lent();
-  // All that is moved lies in these, so that nothing below can be more than can be counted.
+  // All other sizes are sums over parts of these buffers, so none of them can overflow.
   for (const Buffer& buffer : buffers) product(buffer.extent, binding_.element_bytes);
   for (int i = 0; i < static_cast<int>(buffers.size()); ++i) {
     const Buffer& buffer = buffers[at(i)];
@@ -267,7 +267,8 @@ bool BoundPlan::borrows(const CompiledGraph::Node& node) const {
                                                   : reductions_[at(node.step)].from);
 }
 
-/// Of what another rank lends, where it lies in its source.
+/// Returns the runs of an operation. If it reads memory that another rank exports, they refer to
+/// that rank's source.
 std::vector<CopyRun> BoundPlan::runs_of(const Operation& operation) const {
   std::vector<CopyRun> runs = is_lent(operation.from)
                                   ? through(far_[place(operation.from)].lent(), operation.runs)
@@ -309,7 +310,8 @@ void BoundPlan::compile_steps(int buffer) {
   }
 }
 
-/// Who serves an operation: the kind of the side which the processor does not reach, if there is one.
+/// Returns the kind that executes an operation: of the side that the processor does not reach, if
+/// any.
 BoundPlan::Served BoundPlan::served(const Operation& operation) const {
   MemoryKind& from = kind_of_buffer(operation.from);
   MemoryKind& to = kind_of_buffer(operation.to);
@@ -331,8 +333,8 @@ bool BoundPlan::begin_reduction(int step) {
 }
 
 void BoundPlan::bind_requests(bool all) {
-  // Persistent requests name their memory, so those into the user's buffers may have to be renewed;
-  // with another geometry, others too. A set keeps those that name what they named before.
+  // Persistent requests contain addresses. So requests on the user's buffers may need renewal, and
+  // with a new geometry all may. A set keeps requests whose arguments are unchanged.
   for (std::size_t i = 0; i < graph_->messages.size(); ++i) {
     const Operation& operation = graph_->operation_of(graph_->messages[i]);
     const bool sends = operation.kind == OperationKind::send;

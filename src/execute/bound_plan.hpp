@@ -1,10 +1,11 @@
-// A compiled plan bound to memory: staging, this rank's slots and those of others, copies and reductions
-// compiled for the element size, persistent requests. It is compiled once per geometry (element size, kinds
-// of memory); binding it to other buffers of the same geometry renews the requests that point into them, and what of them is lent.
+// A compiled plan bound to memory: staging buffers, slots of this rank and of other ranks, compiled
+// copies and reductions, persistent requests. It is compiled once per geometry (element size, kinds
+// of memory). Binding it to other buffers of the same geometry renews only the requests on them,
+// and their export.
 //
-// Where the user's buffers lie is asked once, when they are bound. What is moved between them and the plan's own
-// memory goes by jobs of their kind, and by messages only through staging where MPI does not reach
-// them.
+// bind() determines once in which kinds of memory the user's buffers lie. Jobs of these kinds move
+// data between them and the plan's own memory. Messages use staging buffers where MPI does not
+// reach them.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +29,8 @@ namespace vicinal {
 
 class BoundPlan {
  public:
-  /// `headers` are this rank's own slots, in the order of the plan's owned shared buffers; `choice` says how buffers
-  /// in a GPU's memory are moved, where MPI can do it so.
+  /// `headers`: this rank's own slots, in the order of the plan's owned shared buffers. `choice`:
+  /// the transport for buffers in GPU memory, where MPI supports it.
   BoundPlan(std::shared_ptr<mpi::Communicator> communicator, const Plan& plan,
             const std::vector<std::shared_ptr<SlotHeader>>& headers, int channel,
             DeviceChoice choice);
@@ -40,9 +41,9 @@ class BoundPlan {
   [[nodiscard]] bool is_bound_to(const Binding& binding) const {
     return bound_ == Bound::entirely && binding == binding_;
   }
-  /// Takes up the form of the plan that buffers like these need.
+  /// Chooses the form of the plan (direct or staged) that these buffers need.
   void choose_graph(const Binding& binding);
-  /// Set-up for executions from number `next` on, with the graph chosen for this binding.
+  /// Sets up executions from number `next` on, with the graph chosen for this binding.
   void bind(const Binding& binding, std::int64_t next);
 
   [[nodiscard]] const CompiledGraph& graph() const { return *graph_; }
@@ -53,45 +54,47 @@ class BoundPlan {
     return mpi::Communicator::data_tag(operation.tag, channel_, graph_->plan.reverse);
   }
 
-  /// Waits for streams of the user's whose data MPI reads by itself.
+  /// Waits for the user's streams before MPI reads their data directly.
   void await_streams() const {
     if (gives_device_memory_) users_kind().await_followed();
   }
 
-  /// Of the graph's messages.
+  /// Requests of the graph's messages.
   [[nodiscard]] mpi::RequestSet& requests() { return requests_; }
   [[nodiscard]] const mpi::RequestSet& requests() const { return requests_; }
   [[nodiscard]] std::vector<OwnedSlot>& owned_slots() { return owned_; }
   [[nodiscard]] std::vector<FarSlot>& far_slots() { return far_; }
-  /// Slots of other ranks are let go of for good.
+  /// Closes all slots of other ranks for good.
   void leave_far_slots() noexcept;
-  /// Whether it is known where the data of another rank's slot lie in this execution; the steps that touch them are
-  /// ready then. Throws what FarSlot::find does, and what making ready does.
+  /// Returns whether the location of the data in another rank's slot is known for this execution.
+  /// The steps that access the slot are compiled then. Throws as FarSlot::find(), and as compiling
+  /// does.
   bool find(int buffer, std::int64_t generation);
-  /// The slot that a shared buffer is, null where it is this rank's own.
+  /// Returns the slot of a shared buffer; null if this rank owns it.
   [[nodiscard]] FarSlot* far_slot(int buffer) {
     return is_far(graph_->buffer(buffer)) ? &far_[place(buffer)] : nullptr;
   }
-  /// Whether nobody reads the source any more that was lent in this execution, if it was.
+  /// Returns whether peers have finished reading the source that this execution exported, if it
+  /// did.
   [[nodiscard]] bool has_back(std::int64_t generation) const {
     if (!lends_) return true;
     return std::ranges::all_of(owned_,
                                [&](const OwnedSlot& slot) { return slot.is_back(generation); });
   }
-  /// The area that a signal of its owner's tells of; 0 for those of peers.
+  /// Returns the area that the owner's signal names; 0 for signals of peers.
   [[nodiscard]] std::int64_t area(const CompiledGraph::Node& node) const {
     return is_far(graph_->buffer(node.buffer)) ? 0 : owned_[place(node.buffer)].area();
   }
-  /// Whether a copy or reduction that has not finished reads what another rank lends.
+  /// Returns whether an unfinished copy or reduction reads the source that another rank exports.
   [[nodiscard]] bool borrows(const CompiledGraph::Node& node) const;
   [[nodiscard]] Flag& flag(const CompiledGraph::Node& node) {
     FarSlot* const slot = far_slot(node.buffer);
     return slot != nullptr ? slot->flag(node.flag) : owned_[place(node.buffer)].flag(node.flag);
   }
 
-  // The copies and reductions of the graph.
+  // Copies and reductions of the graph.
 
-  /// Begins one; whether it has finished at once.
+  /// Begins one; returns whether it has finished at once.
   bool begin(const CompiledGraph::Node& node) {
     if (node.kind == OperationKind::reduce) return begin_reduction(node.step);
     const Copy& copy = copies_[at(node.step)];
@@ -99,11 +102,11 @@ class BoundPlan {
     run(copy.runs, address(copy.from), address(copy.to));
     return true;
   }
-  /// Has all that were begun go on.
+  /// Launches the jobs that were begun.
   void launch() {
     if (launches_ != nullptr) launches_->launch();
   }
-  /// That of one which has not.
+  /// Returns the job of a copy or reduction that has not finished at once.
   [[nodiscard]] MemoryJob& job(const CompiledGraph::Node& node) {
     return node.kind == OperationKind::copy ? *copies_[at(node.step)].job
                                             : *reductions_[at(node.step)].job;
@@ -114,7 +117,7 @@ class BoundPlan {
     int from = -1;
     int to = -1;
     CompiledRuns runs;
-    std::unique_ptr<MemoryJob> job;  ///< in the place of the runs
+    std::unique_ptr<MemoryJob> job;  ///< if set, used in place of the runs
   };
   struct Reduction {
     int from = -1;
@@ -132,11 +135,11 @@ class BoundPlan {
     MemoryKind& kind;
     Sides inside;
   };
-  /// What the steps of another rank's slot are compiled for.
+  /// The kind of memory for which the steps on another rank's slot are compiled.
   struct Found {
-    MemoryKind* kind = nullptr;  ///< null for the host's
+    MemoryKind* kind = nullptr;  ///< null for host memory
     bool is_lent = false;
-    bool is_whole = true;  ///< not one where making them ready has failed half way
+    bool is_whole = true;  ///< false if compiling the steps failed midway
     friend bool operator==(const Found&, const Found&) = default;
   };
   enum class Bound : std::uint8_t { nothing, slots, entirely };
@@ -157,24 +160,26 @@ class BoundPlan {
   bool begin_reduction(int step);
   [[nodiscard]] bool goes_direct(MemoryKind& source, MemoryKind& target) const;
   void take_up(const CompiledGraph& graph);
-  /// That of the user's buffers which MPI does not reach, if any.
+  /// Returns the kind of that user buffer which MPI does not reach, if any.
   [[nodiscard]] MemoryKind& users_kind() const;
-  /// Where its elements lie.
+  /// Returns the kind of memory in which the buffer's elements lie.
   [[nodiscard]] MemoryKind& kind_of_buffer(int buffer) const;
   [[nodiscard]] Served served(const Operation& operation) const;
   void bind_geometry(std::int64_t next);
   void bind_buffers(bool renew_slots, std::int64_t next);
-  /// Lends the source in its place, if that can be; else the slot gets an area, where it has none or is to have another one.
+  /// Exports the source in place of the slot if possible. Otherwise allocates an area if the slot
+  /// has none, or needs another one.
   void bind_own_slot(int buffer, bool renew, std::int64_t next);
-  /// Has the source lent in the place of a slot of this rank's, if it can be.
+  /// Exports the source in place of one of this rank's slots; returns false if that is not
+  /// possible.
   bool lend(int buffer, std::int64_t next);
-  /// The source lies elsewhere: so do the slots in whose place it is lent.
+  /// Exports the source at its new address, in place of the same slots.
   void lend_anew(std::int64_t next);
-  /// By buffer of the graph, whether the source is to be lent in its place.
+  /// Returns, for each buffer of the graph, whether to export the source in its place.
   [[nodiscard]] std::vector<bool> to_be_lent() const;
   [[nodiscard]] bool is_lent(int buffer) const;
   [[nodiscard]] std::vector<CopyRun> runs_of(const Operation& operation) const;
-  /// All, or those that touch a buffer.
+  /// Compiles all steps, or those that access `buffer`.
   void compile_steps(int buffer = -1);
   void bind_requests(bool all);
 
@@ -182,26 +187,26 @@ class BoundPlan {
   int channel_;
   DeviceChoice device_choice_;
   CompiledGraph direct_;
-  std::array<std::unique_ptr<StagedForm>, 2> staged_;  ///< each made when first needed
+  std::array<std::unique_ptr<StagedForm>, 2> staged_;  ///< created on first use
   const CompiledGraph* graph_ = nullptr;
 
   Binding binding_;
-  Bound bound_ = Bound::nothing;  ///< what of it holds
+  Bound bound_ = Bound::nothing;  ///< the part of binding_ that holds
   std::int64_t slot_element_bytes_ = 0;
   MemoryKind* source_kind_ = &host_memory();
   MemoryKind* target_kind_ = &host_memory();
-  bool gives_device_memory_ = false;  ///< to MPI
-  MemoryKind* launches_ = nullptr;    ///< whose jobs the steps are, null where they are none
+  bool gives_device_memory_ = false;  ///< passes GPU addresses to MPI
+  MemoryKind* launches_ = nullptr;    ///< kind whose jobs are the steps; null if there are none
   std::vector<bool> on_device_;       ///< by buffer of the graph
-  std::vector<bool> slots_there_;     ///< of this rank's
-  std::vector<bool> lendable_;        ///< the same, those in whose place the source may be lent
-  bool lends_ = false;                ///< any
+  std::vector<bool> slots_there_;     ///< this rank's slots in GPU memory
+  std::vector<bool> lendable_;        ///< slots in whose place the source may be exported
+  bool lends_ = false;                ///< whether the source is exported for any slot
 
   std::vector<MemoryBlock> staging_;
   std::vector<OwnedSlot> owned_;
   std::vector<FarSlot> far_;
-  std::vector<Found> found_;  ///< by far slot
-  // Destroyed before what they may be moving.
+  std::vector<Found> found_;  ///< by slot of another rank
+  // Destroyed before the memory that they may access.
   std::vector<Copy> copies_;
   std::vector<Reduction> reductions_;
   mpi::RequestSet requests_;

@@ -1,5 +1,5 @@
-// How a reverse execution combines a contribution with what is there: by a built-in kernel where the
-// element type is known to be a plain number, else by an MPI operator.
+// Combination of a contribution with the value present, in a reverse execution. A built-in kernel
+// does it for plain numbers, otherwise an MPI operator.
 #pragma once
 
 #include <mpi.h>
@@ -15,7 +15,8 @@ namespace vicinal {
 struct Combine {
   ReduceOp op = ReduceOp::replace;
   ElementType type = ElementType::uint8;
-  /// For any other operator or type: these, which must live as long as it is used, with `values` of `datatype` in each element.
+  /// For any other operator or type, with `values` of `datatype` in each element. The caller keeps
+  /// both alive as long as this is used.
   MPI_Op user_op = MPI_OP_NULL;
   MPI_Datatype datatype = MPI_DATATYPE_NULL;
   std::int64_t values = 1;
@@ -23,7 +24,7 @@ struct Combine {
   friend bool operator==(const Combine&, const Combine&) = default;
 };
 
-/// A reduction list ready to run: target = target (op) source, in the order of the runs.
+/// A compiled list of reductions: target = target (op) source, in the order of the runs.
 class CompiledCombine {
  public:
   CompiledCombine() = default;

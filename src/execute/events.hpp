@@ -1,6 +1,6 @@
-// What happens outside of the executions of a plan and is waited for there (triggers), and what the outside
-// waits for (notifications). An execution asks with its claim held; events may happen in any thread, which
-// takes no lock for it.
+// Events outside of a plan's executions: those that an execution waits for (triggers), and those
+// that it causes (notifications). An execution calls with its lock held. Events may happen in any
+// thread, without that lock.
 #pragma once
 
 #include <iosfwd>
@@ -14,15 +14,15 @@ class Events {
   Events& operator=(const Events&) = delete;
   virtual ~Events() = default;
 
-  /// An event that has happened in this execution, each once; -1 where there is none at the moment.
+  /// Returns an event that has happened in this execution, each once; -1 if there is none now.
   virtual int next() noexcept = 0;
-  /// For an event that has happened, before anything that waits for it begins: makes readable what it has
-  /// made ready.
+  /// Makes the data of an event readable, before any operation that waits for the event begins.
   virtual void prepare(int event) = 0;
-  /// Everything that a notification comes after has been done.
+  /// Reports that all operations before a notification are complete.
   virtual void tell(int event) = 0;
-  /// "partition 3 to neighbor 1 has not been marked ready": the first event that has not happened in this
-  /// execution, and how many others have not. Nothing where all have. May be asked while events happen.
+  /// Writes the first event that has not happened in this execution, and the number of others. For
+  /// example: "partition 3 to neighbor 1 has not been marked ready". Writes nothing if all have
+  /// happened. Events may happen meanwhile.
   virtual void describe_missing(std::ostream& out) const = 0;
 };
 

@@ -1,6 +1,7 @@
-// "plan 0.3.1 by automatic: goes by leaders to 2 of 5 other regions, where that takes less time by the cost
-// model; sends 4 messages of 96 bytes to other regions and 1 of 8 inside its own, passes 64 through shared
-// memory". The first plan of graph 3 on communicator 0: the numbers are the same on all ranks.
+// Example of a line, about the first plan of graph 3 on communicator 0 (all ranks use the same
+// numbers): "plan 0.3.1 by automatic: goes by leaders to 2 of 5 other regions, where that takes
+// less time by the cost model; sends 4 messages of 96 bytes to other regions and 1 of 8 inside its
+// own, passes 64 through shared memory".
 #include "execute/plan_log.hpp"
 
 #include <atomic>
@@ -36,7 +37,7 @@ void write_statistics(std::ostream& line, const Plan& plan, const char* unit) {
 
 namespace {
 
-/// Once, on one rank: by whose machine choices are made, and how they would be made by this one.
+/// Logs once, on one rank, which machine's profile is in use, and how to measure this machine.
 void offer_calibration(const PlanningTask& task) noexcept {
   static std::atomic_flag offered;
   if (task.communicator->rank() != 0 || task.options.profile != default_profile()) return;

@@ -1,8 +1,9 @@
-// Running a planner's coroutine step by step. A rank at fault goes on talking. The comparison finds out, while the ranks
-// negotiate, whether one brings a fault, and whether all counts agree: then hardly anything is left that may be wrong, and
-// who has a plan is done. Elsewhere all ranks of a component tell each other in the end whether all have a plan. A rank that
-// fails otherwise tells its neighbours and its region, and so does every rank that learns of it: the news floods all who
-// depend on each other.
+// Runs a planner's coroutine step by step. A failed rank keeps participating in the comparison.
+// While the ranks negotiate, the comparison finds out whether a rank has a fault and whether all
+// counts agree. If they agree, little can still go wrong, and a rank that has a plan is done.
+// Otherwise all ranks of a component agree at the end whether all have a plan. After any other
+// failure a rank sends a notice to its neighbors and its region. Each rank that learns of it does
+// so, too, and so the notice reaches all ranks that depend on each other.
 #include "execute/planning.hpp"
 
 #include <algorithm>
@@ -12,17 +13,17 @@
 
 #include "cost/device_way.hpp"
 #include "execute/plan_log.hpp"
-#include "planners/comparison.hpp"
-#include "planners/partitioning.hpp"
-#include "planners/plan_alike.hpp"
-#include "planners/proof.hpp"
+#include "negotiate/comparison.hpp"
+#include "negotiate/partitioning.hpp"
+#include "negotiate/plan_alike.hpp"
+#include "negotiate/proof.hpp"
 
 namespace vicinal {
 
 std::shared_ptr<Planning> Planning::begin(PlanningTask task) {
   auto planning = std::make_shared<Planning>(std::move(task));
   planning->enter_dump();
-  const Claim claim(*planning);
+  const ActivityLock lock(*planning);
   if (!planning->advance()) activate(planning);
   return planning;
 }
@@ -56,7 +57,7 @@ bool Planning::advance() noexcept {
     if (!concluding_) concluding_.emplace(conclude());
     if (!common_.driver.advance(*concluding_)) return false;
     Plans plans = concluding_->result();
-    // Both conversations go on at the same time.
+    // The two conversations run concurrently.
     const int supersteps =
         std::max(common_.conversation.superstep(), particular_.conversation.superstep()) + 1;
     const std::size_t messages =
@@ -69,7 +70,7 @@ bool Planning::advance() noexcept {
         std::make_shared<AgreedPlan>(task_.communicator, task_.key, task_.neighborhood.dependents(),
                                      std::move(site_), std::move(plans), device_choices);
   } catch (const SettledFault&) {
-    fault_ = std::current_exception();  // all know
+    fault_ = std::current_exception();  // all ranks know
   } catch (const mpi::FaultElsewhere& error) {
     leave_with(
         task_.fault ? std::make_exception_ptr(Error(*task_.fault)) : std::current_exception(),
@@ -84,8 +85,8 @@ bool Planning::advance() noexcept {
   return true;
 }
 
-/// Who is at fault keeps out of the negotiation, and is heard of by the comparison; where a rank has no edges,
-/// nobody compares.
+/// Keeps a failed rank out of the negotiation; the comparison tells the other ranks. A rank that
+/// does not participate negotiates anyway: it has no comparison.
 void Planning::begin() {
   try {
     if (!task_.fault) require_serves(*task_.planner, task_.options);
@@ -102,7 +103,7 @@ void Planning::begin() {
   }
 }
 
-/// Whether both conversations are over. Throws what the ranks differ in.
+/// Returns whether both conversations are over. Throws the difference between the ranks.
 bool Planning::negotiate() {
   using Look = mpi::Driver::Look;
   const bool nearby = !negotiating_ || negotiating_->done() || particular_.driver.waits_nearby();
@@ -112,13 +113,13 @@ bool Planning::negotiate() {
   return negotiating_ && particular_.driver.advance(*negotiating_, look) && compared;
 }
 
-/// The same on all ranks of the component.
+/// Returns the same on all ranks of the component.
 bool Planning::agrees_in_the_end() const {
   return task_.neighborhood.takes_part() &&
          (task_.all_or_none || task_.options.partitioned || !counts_agree_);
 }
 
-/// Tasks have names here: GCC 12 destroys twice what is made within an expression that awaits.
+/// Tasks are named variables: GCC 12 destroys temporaries in an expression with co_await twice.
 Task<Plans> Planning::conclude() {
   Plans plans;
   std::optional<Error> settled;
@@ -139,13 +140,14 @@ Task<Plans> Planning::conclude() {
     Task<Done> agreeing = agree(settled);
     co_await agreeing;
   } else if (settled && task_.neighborhood.takes_part()) {
-    throw Error(*settled);  // the others do not know
+    throw Error(*settled);  // the other ranks do not know
   }
   if (settled) throw SettledFault(*settled);
   co_return plans;
 }
 
-/// Letters go along the messages of plans, so all must have theirs.
+/// Partitioning sends control messages along the plan's messages, so all ranks need their plans
+/// first.
 Task<Done> Planning::divide(Plans& plans, std::optional<Error>& settled) {
   Task<Done> agreeing = agree(settled);
   co_await agreeing;
@@ -159,7 +161,7 @@ Task<Done> Planning::divide(Plans& plans, std::optional<Error>& settled) {
   co_return Done{};
 }
 
-/// That no rank of the component is at fault: throws on all of them where one is.
+/// Throws on all ranks of the component if one has failed.
 Task<Done> Planning::agree(const std::optional<Error>& settled) {
   FaultRecord faults(task_.neighborhood.rank, task_.options.unit);
   if (settled) faults.blame(*settled);
@@ -169,19 +171,19 @@ Task<Done> Planning::agree(const std::optional<Error>& settled) {
   co_return Done{};
 }
 
-/// In the middle of the conversation, with letters unsent that others wait for.
+/// Leaves the conversation early, with control messages unsent that other ranks wait for.
 void Planning::leave_with(std::exception_ptr fault, int origin) noexcept {
   fault_ = std::move(fault);
   mpi::give_notice(*task_.communicator, task_.key, origin,
                    [&] { return task_.neighborhood.dependents(); });
-  // Another rank may have its plan, start it, and look into these slots before it hears of the fault:
-  // nothing else must ever be announced there.
+  // Another rank may start its plan and look into these slots before it learns of the fault. So the
+  // slots stay allocated, and nothing else is ever announced there.
   if (site_.has_slots()) new (std::nothrow) AgreedSite(std::move(site_));
 }
 
 bool Planning::test() {
   if (over_) return true;
-  const Claim claim(*this);
+  const ActivityLock lock(*this);
   return advance();
 }
 
@@ -190,8 +192,8 @@ void Planning::wait() {
 }
 
 void Planning::name_awaited(std::ostream& out) {
-  const ReportClaim claim(*this);
-  if (!claim) {
+  const ReportLock lock(*this);
+  if (!lock) {
     out << "a negotiation on which another thread works";
   } else if (over_) {
     out << "nothing: it has just been made";
@@ -200,7 +202,8 @@ void Planning::name_awaited(std::ostream& out) {
   }
 }
 
-/// The comparison knows the ranks, a negotiation perhaps only their regions: both, where both wait.
+/// The comparison knows the awaited ranks, a negotiation perhaps only their regions. Writes both if
+/// both wait.
 void Planning::describe_talk(std::ostream& out) const {
   const bool negotiates = negotiating_ && !negotiating_->done();
   const bool compares = comparing_ && !comparing_->done();

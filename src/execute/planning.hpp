@@ -1,10 +1,11 @@
-// Agreeing on a plan over MPI: a negotiation that goes on in the background, whenever this process
-// progresses. Whoever cannot wait looks whether it is over; whoever can, waits.
+// Agreement on a plan over MPI: a negotiation that runs in the background, whenever this process
+// makes progress. A caller tests whether it is over, or waits for it.
 //
-// Two conversations go on at the same time. In one the ranks of a component find out whether all have been asked for
-// the same; in the other they negotiate. The letters of the latter carry the fingerprint of what was asked for
-// (ConversationKey::topic), so that ranks which were asked for different things never read each other's.
-// Whoever waits for such a letter in vain is told by the former, and the negotiation is given up.
+// Two conversations run concurrently. In one, the ranks of a component compare what they were asked
+// to plan; in the other, they negotiate. Control messages of the negotiation carry a fingerprint of
+// the request (ConversationKey::topic). So ranks with different requests never read each other's
+// messages. A rank that waits for such a message in vain learns the difference from the comparison,
+// and gives the negotiation up.
 #pragma once
 
 #include <chrono>
@@ -12,30 +13,32 @@
 #include <memory>
 #include <optional>
 
-#include "execute/activity.hpp"
 #include "execute/agreed_plan.hpp"
+#include "progress/activity.hpp"
 
 namespace vicinal {
 
-/// What is to be planned, by value: it outlives the graph where a person frees that early.
+/// The input of planning, by value, because the user may free the graph before planning ends.
 struct PlanningTask {
   std::shared_ptr<mpi::Communicator> communicator;
-  mpi::ConversationKey key;  ///< the same on all ranks that take part, used once
+  mpi::ConversationKey key;  ///< equal on all participating ranks, used once
   const Planner* planner = nullptr;
   Neighborhood neighborhood;
   Pattern pattern;
   PlanOptions options;
   int channels = 1;
-  std::optional<Error>
-      fault;  ///< what this rank already knows to be wrong: it is told to the others
-  /// Where a rank fails for itself in the end, for want of memory say, none is to have the plan: they go on without. Elsewhere
-  /// the others may hear of it in an execution only, and nobody waits to know that none has.
+  /// A fault that this rank already has; the other ranks learn of it.
+  std::optional<Error> fault;
+  /// True: if one rank fails at the end (say, to allocate), no rank gets the plan, and all continue
+  /// without it. False: the ranks may skip the last agreement, and learn of the failure in an
+  /// execution.
   bool all_or_none = true;
 };
 
 class Planning final : public Activity {
  public:
-  /// Begins: hands out the first letters. Never waits, and throws nothing once it has done so.
+  /// Begins to plan and sends the first control messages. Never waits. Throws nothing after
+  /// sending.
   static std::shared_ptr<Planning> begin(PlanningTask task);
   explicit Planning(PlanningTask task);
   Planning(const Planning&) = delete;
@@ -45,19 +48,21 @@ class Planning final : public Activity {
   bool advance() noexcept override;
   void describe(std::ostream& out) const override;
 
-  /// Goes on with a sentence: for whom it waits.
+  /// Continues a sentence with the ranks that it waits for.
   void name_awaited(std::ostream& out);
-  /// Whether it is over; progresses it. From then on the next two may be called without a claim.
+  /// Progresses planning and returns whether it is over. over() and plan() need no lock from then
+  /// on.
   bool test();
-  /// The same, without progress: for reports.
+  /// As test(), without progress; for reports.
   [[nodiscard]] bool over() const { return over_.load(std::memory_order_acquire); }
-  /// Polls until it is over, progressing whatever is active.
+  /// Polls until planning is over; progresses all activities.
   void wait();
-  /// The plan. Throws the fault of this rank, or one of kind `elsewhere` where another rank has one.
+  /// Returns the plan. Throws the fault of this rank, or one of kind `elsewhere` for another rank's
+  /// fault.
   [[nodiscard]] const std::shared_ptr<AgreedPlan>& plan() const;
 
  private:
-  /// One conversation, and who delivers its letters.
+  /// A conversation and the driver that delivers its control messages.
   struct Talk {
     Conversation conversation;
     mpi::Driver driver;
@@ -78,8 +83,9 @@ class Planning final : public Activity {
   const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   PlanningTask task_;
   AgreedSite site_;
-  Talk common_;  ///< in which all of a component say the same kinds of things, whatever they plan
-  Talk particular_;  ///< the planner's
+  /// Same kinds of control messages on all ranks of a component, whatever they plan.
+  Talk common_;
+  Talk particular_;  ///< of the planner
   PlanRequest request_;
   std::optional<Task<bool>> comparing_;
   bool counts_agree_ = false;  ///< as far as the comparison knows

@@ -1,4 +1,4 @@
-// Slots that are given back later than those who had them go: their peers are not done.
+// Deferred release of slots whose peers still use them.
 #include <algorithm>
 #include <exception>
 #include <iterator>
@@ -9,13 +9,13 @@
 #include "base/guarded.hpp"
 #include "base/no_destructor.hpp"
 #include "execute/slots.hpp"
-#include "mpi/chores.hpp"
+#include "mpi/deferred.hpp"
 
 namespace vicinal {
 
 namespace {
 
-/// A slot whose channel is gone but whose peers may still write its flags, and use its areas.
+/// A slot without a channel; peers may still write its flags and use its areas.
 struct Retired {
   SlotView view;
   std::int64_t last = 0;
@@ -23,8 +23,7 @@ struct Retired {
   std::unique_ptr<OwnedArea> areas[3] = {};
 };
 
-/// Never destroyed: the communicators that it keeps alive must not outlive their own library's static
-/// objects in the wrong order.
+/// Never destroyed: static objects that its communicators need may be destroyed earlier.
 struct RetiredSlots {
   Mutex mutex;
   std::vector<Retired> slots VICINAL_GUARDED_BY(mutex);
@@ -38,8 +37,8 @@ RetiredSlots& retired() {
 }  // namespace
 
 bool sweep_retired() {
-  std::vector<Retired>
-      done;  // destroyed without the lock: what they hold may be the last of its kind
+  // Destroyed after unlocking, because it may hold last references.
+  std::vector<Retired> done;
   const Lock lock(retired().mutex);
   auto& slots = retired().slots;
   const auto end = std::partition(slots.begin(), slots.end(), [](const Retired& slot) {
@@ -50,7 +49,7 @@ bool sweep_retired() {
   return slots.empty();
 }
 
-/// Without memory to remember it, nobody gives it back: to do so now would be wrong.
+/// If recording the slot fails to allocate, it is never released; peers may still use it.
 OwnedSlot::~OwnedSlot() {
   if (header_ == nullptr || (view_.all_reached(last_) && !view_.is_open())) return;
   Retired later{view_, last_, std::move(header_)};
@@ -61,7 +60,7 @@ OwnedSlot::~OwnedSlot() {
       const Lock lock(retired().mutex);
       retired().slots.push_back(std::move(later));
     }
-    mpi::leave_chore(sweep_retired);
+    mpi::defer(sweep_retired);
   } catch (const std::exception&) {
     NoDestructor<Retired> left(std::move(later));
   }

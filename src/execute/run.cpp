@@ -52,19 +52,18 @@ void Run::start() {
   bound_.launch();
 }
 
-void Run::start_at_fault() {
-  begin_execution(State::at_fault);
+void Run::start_after_failure() {
+  begin_execution(State::failed);
   announced_ = true;
   for (OwnedSlot& slot : bound_.owned_slots()) slot.announce_fault(generation_, graph_->plan.rank);
   for (FarSlot& slot : bound_.far_slots()) slot.close();
-  mpi::with_memory([this] { strays_.reserve(graph_->messages.size()); }, mpi::Meanwhile::nothing);
-  // Messages wait for nothing, so that nobody far away waits for what this rank still has to hear of.
+  // Messages start at once, so distant ranks need not wait for what this rank still awaits.
   for (const CompiledGraph::Message& message : graph_->messages) {
     const Operation& operation = graph_->operation_of(message);
     if (operation.kind == OperationKind::send) {
       send_nothing(operation);
     } else {
-      strays_.emplace_back(bound_.communicator().handle(), operation.peer, bound_.tag(operation));
+      discards_.emplace_back(bound_.communicator().handle(), operation.peer, bound_.tag(operation));
     }
   }
   for (int i = graph_->linked_later; i < graph_->linked; ++i) complete(graph_->message(i).node);
@@ -73,9 +72,10 @@ void Run::start_at_fault() {
 }
 
 bool Run::poll() {
-  // Also when nothing else is left to do: peers cannot go on before they have found the areas.
+  // Even if nothing else is left to do: peers need the areas to continue.
   if (!announced_) announce();
-  if (!strays_.empty()) std::erase_if(strays_, [](mpi::Stray& stray) { return stray.test(); });
+  if (!discards_.empty())
+    std::erase_if(discards_, [](mpi::DiscardReceive& discard) { return discard.test(); });
   if (unfinished_ > 0) {
     const std::size_t before = unfinished_;
     if (has_events_) take_events();
@@ -84,12 +84,12 @@ bool Run::poll() {
     if (unfinished_ != before) bound_.launch();
     if (unfinished_ > 0) return false;
   }
-  if (!has_ended_unlinked() || !strays_.empty()) return false;
+  if (!has_ended_unlinked() || !discards_.empty()) return false;
   state_ = State::idle;
   return true;
 }
 
-/// Whether peers have found the areas and have read what was lent, and no message is left.
+/// Returns whether peers have found the areas and read the exported source, and no message is left.
 bool Run::has_ended_unlinked() {
   if (unlinked_to_begin_ > 0 || !announced_) return false;
   if (state_ == State::executing && !unlinked_over_) unlinked_over_ = poll_unlinked();
@@ -101,7 +101,7 @@ bool Run::leave_to(std::uintptr_t stream) {
   for (std::size_t node = 0; node < remaining_.size(); ++node) {
     if (remaining_[node] != done && !graph_->last[node]) return false;
   }
-  if (!has_ended_unlinked() || fault_) return false;  // messages may have brought one
+  if (!has_ended_unlinked() || fault_) return false;  // messages may have caused one
   const auto borrows = [&](const Pending& it) { return bound_.borrows(graph_->node(it.node)); };
   if (std::any_of(pending_.begin(), pending_.end(), borrows)) return false;
   return std::all_of(pending_.begin(), pending_.end(), [&](const Pending& it) {
@@ -190,7 +190,7 @@ void Run::begin(int number) {
     case OperationKind::signal: return signal(number);
     case OperationKind::notify: return notify(number);
     case OperationKind::trigger:
-      if (state_ == State::at_fault) complete(number);
+      if (state_ == State::failed) complete(number);
       return;
     case OperationKind::await:
       if (is_satisfied(number)) {
@@ -214,7 +214,7 @@ void Run::begin_job(int number) {
         return;
       }
     } catch (...) {
-      // The user's operator may not be one for the user's datatype.
+      // The user's operator may be invalid for the user's datatype.
       fail(number);
     }
   }
@@ -225,7 +225,7 @@ void Run::begin_message(int number) {
   const Node& node = graph_->node(number);
   const bool linked = node.step < graph_->linked;
   if (!linked) --unlinked_to_begin_;
-  if (state_ == State::at_fault) {
+  if (state_ == State::failed) {
     complete(number);
   } else if (node.kind == OperationKind::send && culprit(number) >= 0) {
     send_nothing(graph_->operation_of(graph_->message(node.step)));

@@ -1,7 +1,8 @@
-// What happens between start and completion of an execution. Counters say how many operations an
-// operation still waits for; whatever reaches zero is begun at once.
+// The run of an execution, from start to completion. A counter per operation holds the number of
+// operations that it still waits for. An operation begins as soon as its counter reaches zero.
 //
-// `start` and `poll` allocate nothing, search nothing, and make no MPI call that set-up could have made.
+// `start` and `poll` allocate nothing, search nothing, and make no MPI call that set-up could have
+// made.
 #pragma once
 
 #include <cstddef>
@@ -19,49 +20,52 @@ namespace vicinal {
 
 class Run {
  public:
-  /// Follows the graph that is chosen there.
+  /// Follows the graph that `bound` has chosen.
   explicit Run(BoundPlan& bound) : bound_(bound) { follow_graph(); }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  /// To be called where another graph has been chosen. Not while an execution is in flight.
+  /// Call this after another graph was chosen. Not while an execution is in flight.
   void follow_graph();
 
   /// Begins an execution. Never waits for another rank.
   void start();
-  /// Begins one in which this rank takes part for the others' sake only: see Channel. Needs no binding.
-  void start_at_fault();
-  /// Does what can be done now; true once the execution is complete.
+  /// Begins an execution after a failure of the caller, so that other ranks can complete; see
+  /// Channel. Needs no binding.
+  void start_after_failure();
+  /// Does what can be done now; returns true once the execution is complete.
   bool poll();
-  /// Where nothing is left but what comes last (CompiledGraph::last), all of it is on a device, and
-  /// nobody waits to have back what of it is borrowed: has what is put on a stream from now on come after it. Whether that is so. Of an execution whose
-  /// poll() was false.
+  /// Makes later work on the stream wait for the rest of the execution, and returns whether it did.
+  /// Only final operations (CompiledGraph::last) may be left, all on a device, none reading memory
+  /// that another rank exports. Call only after poll() has returned false.
   bool leave_to(std::uintptr_t stream);
-  /// Begins what waits for events that have happened.
+  /// Begins operations whose events have happened.
   void take_events();
   [[nodiscard]] bool in_flight() const { return state_ != State::idle; }
-  [[nodiscard]] bool at_fault() const { return state_ == State::at_fault; }
-  /// How many have been begun: the same on all ranks.
+  [[nodiscard]] bool failed() const { return state_ == State::failed; }
+  /// The plan in the form that the buffers need.
+  [[nodiscard]] const Plan& program() const { return graph_->plan; }
+  /// Number of executions begun; equal on all ranks.
   [[nodiscard]] std::int64_t executions() const { return generation_; }
-  /// Whether the next poll calls MPI.
+  /// Returns whether the next poll calls MPI.
   [[nodiscard]] bool tests_messages() const {
-    return linked_active_ > 0 || !strays_.empty() || (unfinished_ == 0 && !unlinked_over_);
+    return linked_active_ > 0 || !discards_.empty() || (unfinished_ == 0 && !unlinked_over_);
   }
-  /// Why the last execution has not brought all that was due; empty where it has.
+  /// The reason why the last execution has not delivered all data; empty if it has.
   [[nodiscard]] const std::optional<Error>& fault() const { return fault_; }
-  /// Leaves an execution that will never be complete: nothing is written to the user's memory from now
+  /// Abandons an execution that can never complete: nothing writes to the user's memory from now
   /// on. It stays in flight, since messages into the plan's own memory may still arrive.
   void abandon() noexcept;
-  /// Whether other ranks may depend on this rank's polling.
+  /// Returns whether other ranks may depend on this rank's polling.
   [[nodiscard]] bool relays() const { return !graph_->nodes.empty(); }
 
-  /// Writes what the execution still waits for, one line each.
+  /// Writes the operations that the execution waits for, one per line.
   void describe_pending(std::ostream& out) const;
-  /// Goes on with a sentence: " from ranks 3 5", whom it waits for as far as it knows.
+  /// Continues a sentence with the awaited ranks, if known: ", with ranks 3 5".
   void name_awaited(std::ostream& out) const;
 
  private:
-  enum class State : std::uint8_t { idle, executing, at_fault };
+  enum class State : std::uint8_t { idle, executing, failed };
   using Node = CompiledGraph::Node;
 
   void begin_execution(State state);
@@ -79,7 +83,7 @@ class Run {
   void poll_linked();
   [[nodiscard]] bool poll_unlinked();
   [[nodiscard]] bool has_ended_unlinked();
-  /// Whether nothing is left but that peers read what this rank lends.
+  /// Returns whether only peers that read this rank's exported source are left.
   [[nodiscard]] bool awaits_readers() const {
     return state_ == State::executing && announced_ && unlinked_over_ &&
            !bound_.has_back(generation_);
@@ -87,56 +91,56 @@ class Run {
 
   [[nodiscard]] bool is_over(int node);
   [[nodiscard]] bool is_satisfied(int await);
-  /// Whether it is known where the data lie that an await is for, or that they do not come.
+  /// Returns whether the location of the awaited data is known, or it is known that none come.
   [[nodiscard]] bool is_found(FarSlot& slot, int node);
 
-  /// Whose fault it is that an operation has nothing to hand on, or -1.
+  /// Returns the rank whose fault leaves the operation without data, or -1.
   [[nodiscard]] int culprit(int node) const {
-    return at_fault() ? graph_->plan.rank : failed_by_[static_cast<std::size_t>(node)] - 1;
+    return failed() ? graph_->plan.rank : failed_by_[static_cast<std::size_t>(node)] - 1;
   }
-  /// What the operation was to deliver, and all that depends on it, is missing.
+  /// Marks the data of the operation, and of all operations after it, as missing.
   void mark_failed(int node, int origin);
-  /// The rank whose message says why a receive has not brought what was due, or -1.
+  /// Returns the rank whose error message explains an incomplete receive, or -1 if it is complete.
   int check_arrival(const Operation& operation, std::int64_t bytes);
-  /// The operation has thrown what is being caught.
+  /// Records the exception being handled as the operation's failure.
   void fail(int node);
   void note(const Error& fault) {
     if (!fault_) fault_ = fault;
   }
   void note_missing(int buffer, int origin);
-  /// What of outside events has not happened, in words; "" for nothing.
+  /// Describes the outside events that have not happened; "" if all have.
   [[nodiscard]] std::string missing_event() const;
   [[nodiscard]] bool awaits_message(std::size_t index) const;
 
   BoundPlan& bound_;
   const CompiledGraph* graph_ = nullptr;
   State state_ = State::idle;
-  bool announced_ = true;        ///< where this rank's slots lie in this execution
-  std::int64_t generation_ = 0;  ///< of the last execution begun
+  bool announced_ = true;        ///< locations of this rank's slots in this execution
+  std::int64_t generation_ = 0;  ///< the last execution begun
   std::optional<Error> fault_;
 
   static constexpr int done = -1;
-  std::vector<int> remaining_;  ///< by node: predecessors still missing, or that it is done
+  std::vector<int> remaining_;  ///< by node: missing predecessors, or `done`
   std::vector<int> ready_;      ///< a stack
-  /// An await or a job that is begun and not over.
+  /// An await or a job in progress.
   struct Pending {
     int node = 0;
-    const Flag* flag =
-        nullptr;  ///< of an await; before it has reached this number nothing has changed
+    /// Of an await; null for a job. Nothing has changed until the flag reaches `generation`.
+    const Flag* flag = nullptr;
     std::int64_t generation = 0;
   };
   std::vector<Pending> pending_;
   bool has_events_ = false;
   std::size_t unfinished_ = 0;  ///< nodes
-  std::vector<int>
-      failed_by_;  ///< by node: 1 + the rank whose fault it is that its data are missing
+  /// By node: 1 + the rank whose fault leaves it without data.
+  std::vector<int> failed_by_;
   bool any_failed_ = false;
 
   int linked_active_ = 0;
   int unlinked_to_begin_ = 0;
   bool unlinked_over_ = false;
-  std::vector<int> completed_;      ///< room for what a test finds
-  std::vector<mpi::Stray> strays_;  ///< what comes for an execution at fault
+  std::vector<int> completed_;                 ///< buffer for test results
+  std::vector<mpi::DiscardReceive> discards_;  ///< incoming messages of a failed execution
 };
 
 }  // namespace vicinal

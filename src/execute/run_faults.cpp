@@ -1,4 +1,4 @@
-// How a run learns of faults and hands them on, and what it says of itself.
+// Detecting faults in a run, passing them on, and describing the run's state.
 #include <exception>
 #include <ostream>
 #include <set>
@@ -24,12 +24,13 @@ bool Run::is_satisfied(int number) {
   const Node& node = graph_->node(number);
   const Flag& flag = bound_.flag(node);
   if (!flag.reached(generation_ - node.lag)) return false;
-  if (state_ == State::at_fault) return true;
+  if (state_ == State::failed) return true;
   FarSlot* const slot = bound_.far_slot(node.buffer);
-  // The size as well: whose slot it is has another area then, well or not.
+  // With another element size, the owner has another area, even if its execution failed.
   const bool differs = flag.element_bytes != 0 && flag.element_bytes != bound_.element_bytes();
   if (differs && slot != nullptr) slot->forget();
-  // Well or not, too: an area that is not the owner's any more is given back once all flags are here.
+  // Even after a failure: the owner releases a replaced area once all flags have reached this
+  // execution.
   if (slot != nullptr && node.lag == 0 && node.flag < 0) slot->forget_unless(flag.area);
   if (node.lag == 0) {
     int origin = flag.at_fault == generation_ ? static_cast<int>(flag.origin) : -1;
@@ -58,7 +59,7 @@ bool Run::is_found(FarSlot& slot, int number) {
 }
 
 void Run::send_nothing(const Operation& operation) {
-  // MPI finishes it by itself.
+  // MPI completes it without further calls.
   static_cast<void>(
       mpi::isend(bound_.communicator().handle(), {}, operation.peer, bound_.tag(operation)));
 }
@@ -78,7 +79,7 @@ int Run::check_arrival(const Operation& operation, std::int64_t bytes) {
     text << bytes << " bytes where " << expected << " were expected";
   }
   note(Error(Fault::count, text.str() + "; all ranks must use the same element size"));
-  return graph_->plan.rank;  // whose message says what is wrong
+  return graph_->plan.rank;  // the rank whose error message explains the fault
 }
 
 void Run::mark_failed(int number, int origin) {
@@ -92,14 +93,14 @@ void Run::fail(int number) {
 }
 
 void Run::note_missing(int buffer, int origin) {
-  if (buffer != Plan::target || state_ == State::at_fault) return;
+  if (buffer != Plan::target || state_ == State::failed) return;
   note(Error(Fault::elsewhere, "the exchange failed on rank " + std::to_string(origin) +
                                    ", or that rank gave a count of 0; the message on that rank, or "
                                    "on one that it names, says more"));
 }
 
 void Run::abandon() noexcept {
-  // Whatever fails, the rest is taken back.
+  // If one step fails, the others are still done.
   const auto try_to = [](auto step) {
     try {
       step();
@@ -127,9 +128,9 @@ std::string Run::missing_event() const {
   return text.str();
 }
 
-/// Whether a message is under way, as far as it is tested for now.
+/// Returns whether a message is in progress, as far as messages are tested now.
 bool Run::awaits_message(std::size_t index) const {
-  if (state_ == State::at_fault) return false;
+  if (state_ == State::failed) return false;
   const auto linked = static_cast<std::size_t>(graph_->linked);
   if (index < linked) {
     const int node = graph_->messages[index].node;
@@ -189,9 +190,10 @@ void Run::describe_pending(std::ostream& out) const {
   };
   if (const std::string missing = missing_event(); !missing.empty()) out << "  " << missing << "\n";
   for (const Pending& it : pending_) line(graph_->node(it.node).plan_operation);
-  for (const mpi::Stray& stray : strays_) out << "  a message from rank " << stray.source() << "\n";
+  for (const mpi::DiscardReceive& discard : discards_)
+    out << "  a message from rank " << discard.source() << "\n";
   if (awaits_readers()) out << "  host mates that read what this rank lends them\n";
-  if (state_ == State::at_fault || awaits_readers() || (linked_active_ == 0 && unfinished_ > 0))
+  if (state_ == State::failed || awaits_readers() || (linked_active_ == 0 && unfinished_ > 0))
     return;
   for (const CompiledGraph::Message& message : graph_->messages) line(message.plan_operation);
 }

@@ -24,7 +24,7 @@ std::size_t whole_pages(std::size_t bytes) {
   return static_cast<std::size_t>(round_up(static_cast<std::int64_t>(bytes), page_bytes));
 }
 
-/// The first line of a header: how far apart its channels lie.
+/// First line of a header; gives the distance of its channels.
 struct alignas(64) Heading {
   std::int64_t peers;
 };
@@ -103,7 +103,7 @@ std::vector<CopyRun> LentList::read(Arena& arena, std::int64_t offset) {
 
 namespace {
 
-/// Areas that do not lie in the arena have numbers below zero.
+/// Returns a number for an area outside of the arena; it is negative.
 std::int64_t next_number() {
   static std::atomic<std::int64_t> numbers = 0;
   return --numbers;
@@ -115,7 +115,7 @@ OwnedArea::OwnedArea(std::shared_ptr<SlotHeader> header, MemoryKind& kind, const
                      std::shared_ptr<const LentList> lent)
     : header_(std::move(header)), kind_(&kind), lent_(std::move(lent)), place_(next_number()) {
   const Lease lease = kind.lend(source);
-  ticket_ = lease.ticket;
+  handle_ = lease.handle;
   offset_ = lease.offset;
 }
 
@@ -126,7 +126,7 @@ OwnedArea::OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes,
   if (visitor != nullptr && memory.lies_there) {
     block_ = MemoryBlock(*visitor, bytes);
     try {
-      ticket_ = visitor->share(block_.data());
+      handle_ = visitor->share(block_.data());
       kind_ = visitor;
       place_ = next_number();
       return;
@@ -141,11 +141,11 @@ OwnedArea::OwnedArea(std::shared_ptr<SlotHeader> header, std::size_t bytes,
   if (visitor != nullptr) bytes = whole_pages(bytes);
   place_ = header_->arena().allocate(bytes,
                                      visitor != nullptr ? std::size_t{page_bytes} : alignof(Flag));
-  if (visitor != nullptr) admission_ = Admission(*visitor, header_->arena().at(place_), bytes);
+  if (visitor != nullptr) pinning_ = Pinning(*visitor, header_->arena().at(place_), bytes);
 }
 
 OwnedArea::~OwnedArea() {
-  admission_ = Admission();
+  pinning_ = Pinning();
   if (kind_ == nullptr) header_->arena().release(place_);
 }
 
@@ -156,7 +156,7 @@ void OwnedArea::announce(Announcement& line) const {
   line.lent = lent_ ? lent_->offset() : 0;
   if (kind_ == nullptr) return;
   std::strncpy(line.kind.data(), kind_->mpi_name(), line.kind.size() - 1);
-  line.ticket = ticket_;
+  line.handle = handle_;
 }
 
 void OwnedSlot::bind(std::int64_t generation, Index extent, std::int64_t element_bytes,
@@ -196,7 +196,7 @@ void OwnedSlot::replace(std::unique_ptr<OwnedArea> area, std::int64_t generation
 bool OwnedSlot::announce(std::int64_t generation) {
   Announcement& line = view_.line();
   if (!announced_) {
-    // Peers that have not even found the area before would never find it once it is replaced.
+    // Peers that have not found the previous area yet would miss it after its replacement.
     if (before_ && !view_.all_reached(replaced_ - 1)) return false;
     older_.reset();
     current_->announce(line);
@@ -236,19 +236,19 @@ std::byte* FarSlot::find(std::int64_t generation, Index extent, MemoryKind& visi
   return data_;
 }
 
-/// Where the owner has not given the data pages of their own, they stay the host's.
+/// Pins the data for jobs of `visitor`, if the owner has given them pages of their own.
 void FarSlot::enter(const Announcement& line, std::byte* data, std::size_t bytes,
                     MemoryKind& visitor) {
   if (bytes == 0 || line.area % page_bytes != 0) return;
   Flag& mine = view_.flag(index_);
   mine.opened.store(line.area, std::memory_order_release);
   try {
-    admission_ = Admission(visitor, data, whole_pages(bytes));
+    pinning_ = Pinning(visitor, data, whole_pages(bytes));
   } catch (...) {
     mine.opened.store(0, std::memory_order_release);
     throw;
   }
-  if (admission_.kind() == nullptr) mine.opened.store(0, std::memory_order_release);
+  if (pinning_.kind() == nullptr) mine.opened.store(0, std::memory_order_release);
 }
 
 MemoryKind& FarSlot::opener(const Announcement& line, MemoryKind& visitor) const {
@@ -261,9 +261,9 @@ MemoryKind& FarSlot::opener(const Announcement& line, MemoryKind& visitor) const
   return *kind;
 }
 
-/// What the owner's program has allocated is its own to keep, so no flag tells of it.
+/// The owner's program keeps its allocation, so no flag says that it is open.
 void FarSlot::borrow(const Announcement& line, MemoryKind& visitor) {
-  const auto known = std::ranges::find(borrowed_, line.ticket, &Opened::ticket);
+  const auto known = std::ranges::find(borrowed_, line.handle, &Opened::handle);
   if (known != borrowed_.end()) {
     std::rotate(known, known + 1, borrowed_.end());
   } else {
@@ -271,7 +271,7 @@ void FarSlot::borrow(const Announcement& line, MemoryKind& visitor) {
     if (borrowed_.size() == most_borrowed) borrowed_.erase(borrowed_.begin());
     borrowed_.reserve(most_borrowed);
     try {
-      borrowed_.emplace_back(kind, line.ticket);
+      borrowed_.emplace_back(kind, line.handle);
     } catch (const Error& error) {
       fail(error.fault(), error.what(), "; memory of another rank's program was to be opened",
            instead_of_shared);
@@ -288,7 +288,7 @@ void FarSlot::open(const Announcement& line, MemoryKind& visitor) {
   Flag& mine = view_.flag(index_);
   mine.opened.store(line.area, std::memory_order_release);
   try {
-    area_ = Opened(*kind, line.ticket);
+    area_ = Opened(*kind, line.handle);
   } catch (const std::exception& exception) {
     mine.opened.store(0, std::memory_order_release);
     const Error error = as_error(exception);
@@ -303,9 +303,9 @@ void FarSlot::forget() noexcept {
   data_ = nullptr;
   kind_ = nullptr;
   is_lent_ = false;
-  if (!area_ && admission_.kind() == nullptr) return;
+  if (!area_ && pinning_.kind() == nullptr) return;
   area_ = Opened();
-  admission_ = Admission();
+  pinning_ = Pinning();
   view_.flag(index_).opened.store(0, std::memory_order_release);
 }
 

@@ -1,4 +1,5 @@
-// Allgathers over all ranks of a communicator: MPI's own, until gathered.hpp and GatherLoops find that a plan is better.
+// Allgathers over all ranks of a communicator. MPI carries them out until gathered.hpp and
+// GatherLoops find that a plan is better.
 #include <mpi.h>
 
 #include <algorithm>
@@ -8,36 +9,36 @@
 #include <optional>
 #include <utility>
 
+#include "api/neighbor.hpp"
 #include "base/product.hpp"
 #include "collectives/all_ranks.hpp"
-#include "collectives/c_api_neighbor.hpp"
-#include "collectives/direct_call.hpp"
+#include "collectives/edge_data.hpp"
 #include "interpose/forms.hpp"
 #include "interpose/gathered.hpp"
+#include "interpose/generalized_requests.hpp"
 #include "interpose/guarded_as.hpp"
 #include "interpose/narrow.hpp"
 #include "interpose/own.hpp"
-#include "interpose/tokens.hpp"
 #include "mpi/datatype.hpp"
 
 namespace vicinal::interpose {
 namespace {
 
-/// Whether there is anything to gather.
+/// Returns whether there is anything to gather.
 bool moves_something(const BlockSizes& sizes) {
   return std::any_of(sizes.begin(), sizes.end(), [](std::int64_t bytes) { return bytes > 0; });
 }
 
-/// What this rank gives. A block that is given where it is to be received is as good as MPI_IN_PLACE: Open MPI
-/// puts up with it.
+/// Returns the block that this rank gives. Accepts a block that lies where it is to be received, as
+/// Open MPI does.
 EdgeData given_to_all(const void* sendbuf, Index sendcount, MPI_Datatype sendtype,
                       const Graph& graph, const EdgeData& receive) {
   if (sendbuf == MPI_IN_PLACE) return own_block(receive, graph);
   return one_block(sendbuf, sendcount, sendtype, graph.destinations());
 }
 
-/// Has this rank give as much as its block is to be, where the program gives less: the rest is what its own block in the
-/// receive buffer holds already, as in MPI's algorithms that pass blocks on from there.
+/// If the program gives less than this rank's block, gives the whole block. The receive buffer
+/// already holds the remainder, as in MPI's algorithms that pass blocks on from there.
 void fill_block(NeighborArguments& arguments, const Graph& graph) {
   const EdgePiece& given = arguments.send.piece(0);
   const EdgePiece& block =
@@ -54,9 +55,10 @@ void fill_block(NeighborArguments& arguments, const Graph& graph) {
   arguments.send = std::move(own);
 }
 
-/// Runs what finds by what a call goes. What no rank can find, since sizes are too large to be counted, is left to MPI. A rank
-/// that lacks the memory cannot know what the others do: its call fails, as it would in MPI, and does not wait in one exchange
-/// for those who wait in another.
+/// Runs `find`, which decides how a call is carried out. If sizes are too large to be represented,
+/// no rank can decide, and the call is left to MPI. If a rank fails to allocate, its call fails, as
+/// in MPI. The rank cannot know what other ranks decide, and must not wait in another exchange than
+/// they do.
 template <class Find>
 int alike_on_all_ranks(const void* ours, MPI_Comm comm, Find find) {
   return guarded_as(ours, comm, [&] {
@@ -65,8 +67,8 @@ int alike_on_all_ranks(const void* ours, MPI_Comm comm, Find find) {
   });
 }
 
-/// One of the two: how its arguments are read, and what they say of the sizes of all blocks. Nothing where they are wrong, which
-/// MPI is left to tell.
+/// One of the two kinds of allgather: reads its arguments, and the sizes of all blocks from them.
+/// There are no sizes if arguments are wrong, which MPI then reports.
 template <class Count>
 struct EqualBlocks {
   static std::optional<BlockSizes> sizes(int /*ranks*/, const void* /*sendbuf*/,
@@ -114,7 +116,7 @@ struct BlocksOfCounts {
   }
 };
 
-/// The forms of an allgather whose arguments are these, before those that follow from the form.
+/// The three forms of an allgather. `Arguments` are those that all forms have.
 template <class SmallerForm, class Reader, class... Arguments>
 struct AllGather
     : FormsOfMpi<AllGather<SmallerForm, Reader, Arguments...>, SmallerForm, Arguments...> {
@@ -126,9 +128,9 @@ struct AllGather
     if (const int code = Gathered::find(ours, comm, gathered); code != MPI_SUCCESS) return code;
     if (gathered == nullptr) return OfMpi::blocking_of_mpi(arguments..., comm);
     GatherLoops* const loops = gathered->enter(Form::blocking);
-    Ledger* const ledger = gathered->ledger();
+    CallProfile* const call_profile = gathered->call_profile();
     if (loops == nullptr) {
-      const Noted noted(ledger, ours, __builtin_return_address(0), true);
+      const Noted noted(call_profile, ours, __builtin_return_address(0), true);
       const auto begin = std::chrono::steady_clock::now();
       const int code = OfMpi::blocking_of_mpi(arguments..., comm);
       gathered->note(std::chrono::steady_clock::now() - begin);
@@ -137,9 +139,8 @@ struct AllGather
     GatherLoops::Way way;
     const int found = find_way(ours, way, *gathered, *loops, Form::blocking, arguments..., comm);
     if (found != MPI_SUCCESS) return found;
-    const bool by_mpi = way.queue == nullptr ||
-                        (way.contest == nullptr && ledger != nullptr && ledger->is_mpis_turn(ours));
-    const Noted noted(ledger, ours, __builtin_return_address(0), by_mpi);
+    const bool by_mpi = way.queue == nullptr;
+    const Noted noted(call_profile, ours, __builtin_return_address(0), by_mpi);
     return timed(way, [&] {
       if (by_mpi) return OfMpi::blocking_of_mpi(arguments..., comm);
       return guarded_as(ours, comm, [&] {
@@ -160,12 +161,14 @@ struct AllGather
           find_way(ours, way, *gathered, *loops, Form::nonblocking, arguments..., comm);
       if (found != MPI_SUCCESS) return found;
     }
-    const Noted noted(gathered->ledger(), ours, __builtin_return_address(0), way.queue == nullptr);
+    const Noted noted(gathered->call_profile(), ours, __builtin_return_address(0),
+                      way.queue == nullptr);
     if (way.queue == nullptr) return OfMpi::nonblocking_of_mpi(arguments..., comm, request);
     return guarded_as(ours, comm, [&] {
-      *request = token_for_call({ours, gathered->errors()},
-                                request_of(loops->graph(), enter(*loops->graph(), *way.queue,
-                                                                 Form::nonblocking, arguments...)));
+      *request = request_for_call(
+          {ours, gathered->errors()},
+          request_of(loops->graph(),
+                     enter(*loops->graph(), *way.queue, Form::nonblocking, arguments...)));
     });
   }
 
@@ -182,7 +185,7 @@ struct AllGather
       by_plan = sizes && loops->pays(*sizes);
     });
     if (found != MPI_SUCCESS) return found;
-    const Noted noted(gathered->ledger(), ours, __builtin_return_address(0), !by_plan);
+    const Noted noted(gathered->call_profile(), ours, __builtin_return_address(0), !by_plan);
     if (!by_plan) return OfMpi::persistent_of_mpi(arguments..., comm, info, request);
     return OfMpi::planned_or_of_mpi(
         true,
@@ -190,7 +193,7 @@ struct AllGather
           const auto settings_of_call = [&] {
             return info != MPI_INFO_NULL ? read_settings(info, comm) : loops->graph()->settings();
           };
-          *request = token_for_executions(
+          *request = request_for_executions(
               {ours, gathered->errors()},
               c_api::plan(loops->graph(), settings_of_call, Reader::read(arguments...)));
         },
@@ -198,13 +201,14 @@ struct AllGather
   }
 
  private:
-  /// Nothing where MPI is to carry the call out, whatever its sizes, or to say what is wrong.
+  /// Returns the sizes of all blocks; nothing if MPI carries out the call whatever its sizes, or
+  /// reports errors in it.
   static std::optional<BlockSizes> sizes_of(const Gathered& gathered, Arguments... arguments) {
     std::optional<BlockSizes> sizes = Reader::sizes(gathered.ranks(), arguments...);
     if (sizes && !moves_something(*sizes)) sizes.reset();
     return sizes;
   }
-  /// By what the call goes.
+  /// Finds how the call is carried out.
   static int find_way(const void* ours, GatherLoops::Way& way, const Gathered& gathered,
                       GatherLoops& loops, Form form, Arguments... arguments, MPI_Comm comm) {
     return alike_on_all_ranks(ours, comm, [&] {
@@ -217,7 +221,7 @@ struct AllGather
     const auto begin = std::chrono::steady_clock::now();
     const int code = carry();
     const auto time = std::chrono::steady_clock::now() - begin;
-    const Claim claim(*way.contest);
+    const ActivityLock lock(*way.contest);
     way.contest->note(way.number,
                       code == MPI_SUCCESS ? std::chrono::nanoseconds(time).count() : untimed);
     return code;
@@ -232,7 +236,8 @@ struct AllGather
   }
 };
 
-/// With counts and displacements of the types that MPI has for them in a form; of each, what is smaller.
+/// The allgathers with one type of counts and one of displacements. `Blocks` and `V` are their
+/// forms with smaller types.
 template <class Count, class Displacement, class Blocks, class V>
 struct GatherFamily {
   using Allgather = AllGather<Blocks, EqualBlocks<Count>, const void*, Count, MPI_Datatype, void*,

@@ -1,4 +1,4 @@
-// What the preload library (preload.c) asks: which function stands in the place of one of MPI's.
+// Answers the preload library (preload.c): names the functions that replace MPI's.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -11,7 +11,7 @@
 namespace vicinal::interpose {
 namespace {
 
-/// Of MPI_X, PMPI_X, MPIX_X and PMPIX_X; a name that has none of these stays.
+/// Removes the prefix of MPI_X, PMPI_X, MPIX_X and PMPIX_X. Returns any other name unchanged.
 std::string_view without_prefix(std::string_view name) {
   const std::size_t begin = name.find("MPI");
   return begin > 1 ? name : name.substr(std::min(name.size(), name.find('_') + 1));
@@ -30,7 +30,7 @@ void* answer(std::string_view name, void* own_function) {
   for (const auto& table : tables()) {
     for (const Row& row : table) {
       if (row.name != without_prefix(name) && row.name != name) continue;
-      // Of MPI_X and PMPI_X, which are one function to the program, the latter is called.
+      // MPI_X and PMPI_X are one function to the program. Of the two, this calls PMPI_X.
       if (own_function != nullptr && (*row.own == nullptr || name.starts_with('P'))) {
         *row.own = own_function;
       }
@@ -55,7 +55,7 @@ int raise_for(const void* ours, MPI_Comm user, const Error& error) noexcept {
   try {
     return mpi::raise_for(function_of(ours), user, error);
   } catch (const std::exception&) {
-    return mpi::raise(user, error);  // there is no memory for the name
+    return mpi::raise(user, error);  // the name could not be allocated
   }
 }
 
@@ -63,7 +63,8 @@ int raise_for(const void* ours, MPI_Comm user, const Error& error) noexcept {
 
 extern "C" {
 
-/// The function that stands in the place of MPI's `name`, whose own one is `own`, or null where MPI has none.
+/// Returns the function that replaces MPI's `name`, or null if none does. `own`: MPI's own
+/// function, or null if MPI has none.
 __attribute__((visibility("default"))) void* vicinal_interpose_answer(const char* name, void* own) {
   return vicinal::interpose::answer(name, own);
 }

@@ -1,5 +1,5 @@
-// What is noted during the program, and each rank's record at its end.
-#include "interpose/ledger.hpp"
+// Records the program's calls, and makes each rank's record at the end.
+#include "interpose/call_profile.hpp"
 
 #include <dlfcn.h>
 
@@ -23,10 +23,10 @@
 namespace vicinal::interpose {
 namespace {
 
-/// The program may end MPI in the destructor of a static object.
+/// Never destroyed: the program may end MPI in the destructor of a static object.
 struct Books {
   Mutex mutex;
-  std::vector<std::shared_ptr<Ledger>> all VICINAL_GUARDED_BY(mutex);
+  std::vector<std::shared_ptr<CallProfile>> all VICINAL_GUARDED_BY(mutex);
   std::map<std::pair<std::string, std::string>, std::int64_t> left VICINAL_GUARDED_BY(mutex);
   std::string progress VICINAL_GUARDED_BY(mutex);
 };
@@ -41,7 +41,7 @@ bool is_asked_for() {
   return is;
 }
 
-/// "main+0x1f3 of program".
+/// Returns a text such as "main+0x1f3 of program".
 std::string name_of_place(const void* address) {
   std::ostringstream text;
   Dl_info info{};
@@ -83,7 +83,7 @@ PlanRecord record_of(std::string kind, const AgreedPlan& plan, double by_plan, d
 
 RankRecord record_of_rank() {
   RankRecord record;
-  std::vector<std::shared_ptr<Ledger>> all;
+  std::vector<std::shared_ptr<CallProfile>> all;
   {
     const Lock lock(books().mutex);
     all = books().all;
@@ -91,13 +91,13 @@ RankRecord record_of_rank() {
     for (const auto& [what, count] : books().left)
       record.left.push_back({what.first, what.second, count});
   }
-  for (const auto& ledger : all) {
-    if (ledger->has_begun()) record.communicators.push_back(ledger->record());
+  for (const auto& call_profile : all) {
+    if (call_profile->has_begun()) record.communicators.push_back(call_profile->record());
   }
   return record;
 }
 
-/// None where no report is asked for.
+/// Returns this rank's record; empty if no report is requested.
 Words words_of_rank() {
   Words words;
   if (is_asked_for()) WordWriter(words).write(record_of_rank());
@@ -135,17 +135,11 @@ std::vector<PlanRecord> plans_of(const std::shared_ptr<GatherLoops>& loops) {
   return records;
 }
 
-std::shared_ptr<Ledger> Ledger::if_asked_for() noexcept {
-  std::shared_ptr<Ledger> ledger;
-  mpi::with_memory([&] {
-    static const std::int64_t turns =
-        read_whole_number(process_value("vicinal_report_mpi")).value_or(0);
-    if (is_asked_for()) ledger = std::make_shared<Ledger>(turns);
-  });
-  return ledger;
+std::shared_ptr<CallProfile> CallProfile::if_asked_for() noexcept {
+  return is_asked_for() ? std::make_shared<CallProfile>() : nullptr;
 }
 
-void Ledger::enter_report(const Graph& graph, Plans plans) {
+void CallProfile::enter_report(const Graph& graph, Plans plans) {
   CommunicatorRecord record;
   record.number = graph.number();
   record.ranks = graph.neighborhood().machine->size();
@@ -159,38 +153,28 @@ void Ledger::enter_report(const Graph& graph, Plans plans) {
   plans_ = std::move(plans);
 }
 
-bool Ledger::is_mpis_turn(const void* ours) noexcept {
-  if (mpis_turn_ == 0) return false;
-  const Lock lock(mutex_);
-  const auto of_function = std::ranges::find_if(
-      numbers_, [&](const auto& it) { return it.first == ours || it.first == nullptr; });
-  if (of_function == numbers_.end()) return false;
-  of_function->first = ours;
-  return ++of_function->second % mpis_turn_ == 0;
-}
-
-void Ledger::note(const void* ours, const void* caller, std::chrono::steady_clock::duration time,
-                  bool by_mpi) noexcept try {
+void CallProfile::note(const void* ours, const void* caller,
+                       std::chrono::steady_clock::duration time, bool by_mpi) noexcept try {
   const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
   const Lock lock(mutex_);
   Site& site = sites_[{ours, caller}];
   (by_mpi ? site.calls_of_mpi : site.calls) += 1;
   (by_mpi ? site.nanoseconds_of_mpi : site.nanoseconds) += nanoseconds;
 } catch (const std::exception&) {
-  // Without memory it is not noted.
+  // The call is not recorded if that fails to allocate.
 }
 
-void Ledger::close() noexcept {
+void CallProfile::close() noexcept {
   const Lock lock(mutex_);
   try {
     if (plans_) record_.plans = plans_();
   } catch (const std::exception&) {
-    // Without memory they are not noted.
+    // The plans are not recorded if that fails to allocate.
   }
   plans_ = nullptr;
 }
 
-CommunicatorRecord Ledger::record() {
+CommunicatorRecord CallProfile::record() {
   const Lock lock(mutex_);
   if (plans_) record_.plans = plans_();
   CommunicatorRecord record = record_;
@@ -208,7 +192,7 @@ void note_left(const char* made_by, std::string_view why) noexcept {
     const Lock lock(books().mutex);
     ++books().left[{made_by, std::string(why)}];
   } catch (const std::exception&) {
-    // It is left all the same.
+    // The communicator is left to MPI nevertheless.
   }
 }
 
@@ -231,7 +215,7 @@ void write_report() noexcept {
     Words words;
     {
       const mpi::Inside inside;
-      mpi::with_memory([&] { words = words_of_rank(); });
+      words = words_of_rank();
     }
     if (words.empty()) return;
     std::vector<RankRecord> ranks;

@@ -1,7 +1,7 @@
-// How programs begin and end MPI, and what they do with requests. Those of vicinal's are real ones, which MPI tests and waits
-// for together with others while it calls us from inside its progress (execute/activity.hpp); so most functions
-// need not know of them. Waiting for one is done here first because vicinal waits better: it polls what is due, and
-// gives the core to others.
+// The functions by which programs begin and end MPI, and handle requests. Vicinal's requests are
+// generalized requests of MPI. MPI tests them, and waits for them together with others, while it
+// calls vicinal from inside its progress (progress/activity.hpp). So most functions need not know
+// of them. A wait for one of them begins here, since vicinal polls what is due and yields the core.
 #include <mpi.h>
 
 #include <array>
@@ -9,9 +9,9 @@
 #include <optional>
 #include <span>
 
-#include "interpose/ledger.hpp"
+#include "interpose/call_profile.hpp"
+#include "interpose/generalized_requests.hpp"
 #include "interpose/own.hpp"
-#include "interpose/tokens.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/environment.hpp"
@@ -21,28 +21,28 @@
 namespace vicinal::interpose {
 namespace {
 
-void wait_for_token(MPI_Request request) {
+void wait_for_generalized_request(MPI_Request request) {
   if (request == MPI_REQUEST_NULL) return;
-  if (const auto token = token_behind(request)) {
+  if (const auto its = generalized_request_behind(request)) {
     const mpi::Inside inside;
-    token->finish();
+    its->finish();
   }
 }
 
 int start(MPI_Request* request) {
   const int code = own<&start>(request);
   if (code != MPI_SUCCESS) return code;
-  const auto token = token_behind(*request);
-  return token != nullptr && token->is_persistent() ? token->start() : MPI_SUCCESS;
+  const auto its = generalized_request_behind(*request);
+  return its != nullptr && its->is_persistent() ? its->start() : MPI_SUCCESS;
 }
 
 int startall(int count, MPI_Request* requests) {
   int code = own<&startall>(count, requests);
   if (code != MPI_SUCCESS) return code;
   for (int i = 0; i < count; ++i) {
-    const auto token = token_behind(requests[i]);
-    if (token == nullptr || !token->is_persistent()) continue;
-    const int of_this = token->start();
+    const auto its = generalized_request_behind(requests[i]);
+    if (its == nullptr || !its->is_persistent()) continue;
+    const int of_this = its->start();
     if (code == MPI_SUCCESS) code = of_this;
   }
   return code;
@@ -51,19 +51,19 @@ int startall(int count, MPI_Request* requests) {
 int request_free(MPI_Request* request) {
   if (request != nullptr && *request != MPI_REQUEST_NULL) {
     const mpi::Inside inside;
-    forget_token(*request);
+    forget_generalized_request(*request);
   }
   return own<&request_free>(request);
 }
 
 int wait(MPI_Request* request, MPI_Status* status) {
-  if (request != nullptr) wait_for_token(*request);
+  if (request != nullptr) wait_for_generalized_request(*request);
   return own<&wait>(request, status);
 }
 
 int waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   if (requests != nullptr) {
-    for (int i = 0; i < count; ++i) wait_for_token(requests[i]);
+    for (int i = 0; i < count; ++i) wait_for_generalized_request(requests[i]);
   }
   return own<&waitall>(count, requests, statuses);
 }
@@ -73,12 +73,12 @@ std::atomic_flag ended;
 void end_program() {
   if (ended.test_and_set()) return;
   write_report();
-  // MPI may end only when no thread of ours is inside: see mpi/finalize.cpp.
+  // MPI may end only when no thread of the library is inside it: see mpi/finalize.cpp.
   mpi::stop_threads_hook();
 }
 
 int init_thread(int* argc, char*** argv, int required, int* provided) {
-  // Where MPI does not bring on what we have begun, a thread of ours does.
+  // If MPI does not call vicinal from its progress, a thread of the library makes progress.
   const bool needs_thread = !mpi::may_call_from_progress();
   return own<&init_thread>(argc, argv, needs_thread ? MPI_THREAD_MULTIPLE : required, provided);
 }
@@ -112,7 +112,7 @@ int finalize() {
   return own<&finalize>();
 }
 
-/// Another library that has put itself before MPI calls this one from its own MPI_Finalize.
+/// Called by another library that has put itself before MPI, from its own MPI_Finalize.
 int finalize_of_mpi() {
   end_program();
   return own<&finalize_of_mpi>();
@@ -141,7 +141,7 @@ std::span<const Row> completion() {
 
 }  // namespace vicinal::interpose
 
-// What the library itself calls of these (cmake/call_pmpi.cmake).
+// MPI's own functions, for calls by the library itself (cmake/call_pmpi.cmake).
 extern "C" {
 
 int vicinal_own_Start(MPI_Request* request) {

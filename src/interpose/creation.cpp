@@ -1,18 +1,20 @@
-// Communicators with neighbours are made by MPI, and get a graph. All ranks are there then, which later they may
-// not be: programs skip the exchanges of ranks that have no neighbours.
+// Gives each communicator with neighbours a graph as soon as MPI has made it. All ranks are in that
+// call. Later calls may lack ranks, since programs skip the exchanges of ranks that have no
+// neighbours.
 //
-// Messages go over the private communicator of the one that the new one was made from, if it has the same ranks in the
-// same order: so a program that makes many pays for one. Where several threads may make communicators with the same ranks,
-// which they may do in any order, that is only done where MPI orders them, of the communicator that is made from directly.
+// A communicator may have the same ranks, in the same order, as the one it was made from. Then its
+// messages use the private communicator of that one, so a program that makes many communicators
+// pays for one. With several threads, communicators with the same ranks may be made in any order.
+// Then only those made directly from a communicator share its private one, since MPI orders them.
 //
-// What cannot be served stays with MPI alone, on all ranks: a fault in making a graph is known to all.
+// MPI alone serves a communicator that vicinal cannot serve, on all ranks: all of them learn of a
+// fault in making a graph.
 #include <mpi.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,12 +22,13 @@
 #include <utility>
 #include <vector>
 
+#include "api/arguments.hpp"
 #include "collectives/adjacency.hpp"
-#include "collectives/c_api_arguments.hpp"
 #include "interpose/own.hpp"
 #include "interpose/served.hpp"
 #include "interpose/serving.hpp"
 #include "mpi/backoff.hpp"
+#include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/library.hpp"
 #include "mpi/topology.hpp"
@@ -38,20 +41,23 @@ constexpr const char* nothing_to_join =
 
 bool is_open_mpi() noexcept { return mpi::library_is("Open MPI"); }
 
-/// Over whose private communicator messages go for what is made from `parent`, with the same ranks.
+/// Returns the communicator whose private one carries the messages of communicators made from
+/// `parent` with the same ranks.
 std::shared_ptr<mpi::Communicator> home_of(MPI_Comm parent) {
   const Served* const served = Served::on(parent);
   if (served != nullptr && !mpi::thread_multiple()) return served->graph()->shared_communicator();
   return mpi::Communicator::of(parent);
 }
 
-/// Whether everything is on one host, as far as that is known before anything is set up. Collective over the parent.
+/// Returns whether all ranks are on one host, as far as that is known before anything is set up.
+/// Collective over the parent.
 bool is_on_one_host(MPI_Comm parent) {
   if (Served::on(parent) != nullptr || mpi::Communicator::known(parent) != nullptr) return false;
   return mpi::look_around(parent, has_regions_of_its_own()).one_host;
 }
 
-/// Whether several edges of this rank's region lead to one other region, or come from one: else there is nothing to join.
+/// Returns whether several edges of this rank's region lead to one other region, or come from one.
+/// Otherwise messages cannot be joined.
 bool has_edges_to_join(const Neighborhood& ground) {
   const auto several = [&](const std::vector<RegionLink>& links, const std::vector<int>& peers) {
     return std::any_of(links.begin(), links.end(), [&](const RegionLink& link) {
@@ -64,33 +70,7 @@ bool has_edges_to_join(const Neighborhood& ground) {
   return several(ground.out(), ground.destinations) || several(ground.in(), ground.sources);
 }
 
-/// What serves a communicator, attached to it already while its ranks still have to agree that it does.
-class Candidate {
- public:
-  Candidate(const std::shared_ptr<Graph>& graph, MPI_Comm made, bool wrong) : made_(made) {
-    auto served = std::make_unique<Served>(made, graph, wrong);
-    Served* const attached = served.get();
-    mpi::attach(made, mpi::Attached::neighbors, std::move(served));
-    served_ = attached;
-  }
-  Candidate(const Candidate&) = delete;
-  Candidate& operator=(const Candidate&) = delete;
-  ~Candidate() {
-    if (served_ != nullptr) mpi::detach(made_, mpi::Attached::neighbors);
-  }
-  bool keep_duplicate(std::int64_t number) noexcept { return served_->keep_duplicate(number); }
-  void keep(const char* made_by, bool with_duplicate, bool all_have_edges) noexcept {
-    if (!with_duplicate) served_->give_up_duplicate();
-    if (all_have_edges) served_->note_that_all_have_edges();
-    std::exchange(served_, nullptr)->begin_ledger(made_by);
-  }
-
- private:
-  MPI_Comm made_;
-  Served* served_ = nullptr;
-};
-
-/// What a graph is made of. `fault`: what this rank knows to be wrong with it.
+/// The input of a graph. `fault`: an error in it that this rank has detected.
 struct Ingredients {
   Ends sources;
   Ends destinations;
@@ -98,34 +78,37 @@ struct Ingredients {
   std::optional<Error> fault;
 };
 
-/// Makes a graph, which from now on serves the communicator if it can on all ranks and anything is gained by it, or MPI would do it
-/// `wrong`. Else MPI does on all of them, also where only some have nobody who progresses, or no memory. Keeps what MPI_Comm_idup
-/// needs, which may ask nobody. Collective over the graph.
+/// Makes a graph, by which vicinal then serves the communicator. Leaves the communicator to MPI, on
+/// all ranks, if nothing makes progress on one of them. Leaves it, too, if no edges can be joined
+/// and MPI is not `wrong`. Keeps a clone of the graph for MPI_Comm_idup, which must not
+/// communicate. Collective over the graph.
 void serve_by(const std::shared_ptr<mpi::Communicator>& communicator, Ingredients of, MPI_Comm made,
               const char* how, bool wrong) {
   enum Number : std::size_t { progresses, joins_nothing, has_duplicate, has_edges, numbers };
   std::array<std::int64_t, numbers> least{};
   least[progresses] = of.settings.options.strict_progress ? 0 : 1;
-  std::optional<Candidate> candidate;
-  // Taken on all ranks, whatever befalls one of them.
+  // Every rank draws it, even if the rank fails afterwards.
   const std::int64_t of_duplicate = next_graph_number(*communicator);
-  const auto prepare = [&](const std::shared_ptr<Graph>& graph) {
-    graph->wait_for_repetition();
-    candidate.emplace(graph, made, wrong);
-    least[joins_nothing] = has_edges_to_join(graph->neighborhood()) ? 0 : 1;
-    least[has_edges] = graph->neighborhood().has_edges() ? 1 : 0;
-    least[has_duplicate] = candidate->keep_duplicate(of_duplicate) ? 1 : 0;
-  };
-  Graph::make(communicator, std::move(of.sources), std::move(of.destinations),
-              std::move(of.settings), std::move(of.fault), {std::ref(prepare), least});
+  auto graph = Graph::make(communicator, std::move(of.sources), std::move(of.destinations),
+                           std::move(of.settings), std::move(of.fault));
+  graph->wait_for_repetition();
+  least[joins_nothing] = has_edges_to_join(graph->neighborhood()) ? 0 : 1;
+  least[has_edges] = graph->neighborhood().has_edges() ? 1 : 0;
+  auto served = std::make_unique<Served>(made, std::move(graph), wrong);
+  least[has_duplicate] = served->keep_duplicate(of_duplicate) ? 1 : 0;
+  mpi::allreduce_min(communicator->handle(), least);
   if (least[progresses] == 0) return note_left(how, nobody_progresses);
   if (least[joins_nothing] != 0 && !wrong) return note_left(how, nothing_to_join);
-  candidate->keep(how, least[has_duplicate] != 0, least[has_edges] != 0);
+  if (least[has_duplicate] == 0) served->give_up_duplicate();
+  if (least[has_edges] != 0) served->note_that_all_have_edges();
+  served->begin_call_profile(how);
+  mpi::attach(made, mpi::Attached::neighbors, std::move(served));
 }
 
-/// Serves a communicator that MPI has made from `parent`, unless nothing is to be gained: all its ranks are in one region, or
-/// there are no edges to join. There MPI's own exchanges are as fast; unless they are `wrong`. `fault`: what this rank knows to be
-/// wrong with the neighbours. Collective over the parent.
+/// Serves a communicator that MPI has made from `parent`. Leaves it to MPI if all ranks are in one
+/// region or no edges can be joined, since MPI's own exchanges are as fast then. Serves it
+/// nevertheless if those are `wrong`. `fault`: an error in the neighbours that this rank has
+/// detected. Collective over the parent.
 void serve(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, bool wrong, Ends sources,
            Ends destinations, std::optional<Error> fault) noexcept {
   or_leave_to_mpi(how, [&] {
@@ -141,21 +124,22 @@ void serve(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how, bool 
   });
 }
 
-/// Open MPI and Intel MPI mix up what comes from both sides of a dimension where these are one rank, in calls that are not blocking.
+/// Returns whether MPI may confuse the two neighbours in a dimension where both are one rank. Open
+/// MPI and Intel MPI do so in calls that are not blocking.
 bool mixes_sides_up(int dimensions, const int* sizes, const int* periodic) {
   bool mixed = false;
   for (int i = 0; i < dimensions; ++i) mixed |= periodic[i] != 0 && sizes[i] <= 2;
   return mixed && (is_open_mpi() || mpi::library_is("Intel(R) MPI"));
 }
 
-/// By the neighbours that MPI names.
+/// Serves a communicator with the neighbours that MPI names.
 void serve_topology(MPI_Comm parent, MPI_Comm made, const char* how, bool wrong = false) noexcept {
   mpi::Topology topology;
   std::optional<Error> fault;
   attempt(fault, [&] {
     if (made != MPI_COMM_NULL) topology = mpi::topology_of(made);
   });
-  // By vicinal: MPI allows it.
+  // Only vicinal does not support it: MPI allows it.
   if (fault) fault = Error(Fault::unsupported, *fault);
   serve(parent, made, MPI_INFO_NULL, how, wrong,
         {std::move(topology.sources.ranks), std::move(topology.sources.order)},
@@ -166,15 +150,10 @@ void serve_topology(MPI_Comm parent, MPI_Comm made, const char* how, bool wrong 
 /// Serves a graph that MPI has made of these edges. Collective over the parent.
 void serve_edges(MPI_Comm parent, MPI_Comm made, MPI_Info info, const char* how,
                  std::span<const int> sources, std::span<const int> destinations) {
-  std::optional<Error> fault;
-  Ends from, to;
-  attempt(fault, [&] {
-    from = Ends(std::vector<int>(sources.begin(), sources.end()));
-    to = Ends(std::vector<int>(destinations.begin(), destinations.end()));
-  });
-  // Open MPI takes a graph that is made of a grid for a grid, and crashes.
-  serve(parent, made, info, how, is_open_mpi() && mpi::has_topology(parent), std::move(from),
-        std::move(to), std::move(fault));
+  // Open MPI treats a graph that is made from a grid as a grid, and crashes.
+  serve(parent, made, info, how, is_open_mpi() && mpi::has_topology(parent),
+        Ends(std::vector<int>(sources.begin(), sources.end())),
+        Ends(std::vector<int>(destinations.begin(), destinations.end())), std::nullopt);
 }
 
 int dist_graph_create_adjacent(MPI_Comm parent, int indegree, const int* sources,
@@ -206,8 +185,9 @@ std::vector<NamedEdge> named_edges(int count, const int* sources, const int* deg
   return edges;
 }
 
-/// By a sparse exchange of vicinal's, after which each rank knows its edges: Open MPI's own may deadlock. Where it fails, it
-/// fails on all ranks, and is left to MPI, which says what is wrong with the arguments if anything is.
+/// Finds each rank's edges by a sparse exchange of vicinal's, since Open MPI's own function may
+/// deadlock. If the exchange fails, it fails on all ranks. MPI then makes the graph, or reports
+/// errors in the arguments.
 int dist_graph_create(MPI_Comm parent, int count, const int* sources, const int* degrees,
                       const int* destinations, const int* weights, MPI_Info info, int reorder,
                       MPI_Comm* made) {
@@ -255,11 +235,12 @@ int cart_create(MPI_Comm parent, int dimensions, const int* sizes, const int* pe
 int cart_sub(MPI_Comm parent, const int* remaining, MPI_Comm* made) {
   const int code = own<&cart_sub>(parent, remaining, made);
   if (code == MPI_SUCCESS) {
-    // Some of the dimensions are left: where one of them all is mixed up, one of these may be.
+    // Only some of the dimensions remain. If MPI confuses neighbours in one of all dimensions, it
+    // may in one of these.
     mpi::Grid grid;
     {
       const mpi::Inside inside;
-      mpi::with_memory([&] { grid = mpi::grid_of(parent); });
+      grid = mpi::grid_of(parent);
     }
     serve_topology(parent, *made, "MPI_Cart_sub",
                    mixes_sides_up(static_cast<int>(grid.sizes.size()), grid.sizes.data(),
@@ -275,26 +256,16 @@ int graph_create(MPI_Comm parent, int nodes, const int* index, const int* edges,
   return code;
 }
 
-/// A duplicate has the same neighbours, and calls of its own.
+/// Serves a duplicate, which has the same neighbours, and calls of its own.
 void serve_duplicate(MPI_Comm original, MPI_Comm made) noexcept {
   const Served* const served = Served::on(original);
   if (served == nullptr) return;
   constexpr const char* how = "MPI_Comm_dup";
   or_leave_to_mpi(how, [&] {
     const Graph& graph = *served->graph();
-    std::optional<Error> fault;
-    Ends sources, destinations;
-    std::optional<Settings> settings;
-    attempt(fault, [&] {
-      sources = graph.sources();
-      destinations = graph.destinations();
-      settings = graph.settings();
-    });
-    if (!settings) settings.emplace();
     const auto communicator =
         mpi::thread_multiple() ? mpi::Communicator::of(made) : graph.shared_communicator();
-    serve_by(communicator,
-             {std::move(sources), std::move(destinations), std::move(*settings), std::move(fault)},
+    serve_by(communicator, {graph.sources(), graph.destinations(), graph.settings(), std::nullopt},
              made, how, served->mpi_is_wrong());
   });
 }
@@ -311,8 +282,8 @@ int comm_dup_with_info(MPI_Comm original, MPI_Info info, MPI_Comm* made) {
   return code;
 }
 
-/// What comes of it is there when a request is complete, which may become known to us by no call at all. So MPI itself hands
-/// on what serves the original, as it does with attributes.
+/// Duplicates a communicator that exists only when a request completes, and vicinal may see no call
+/// then. So MPI itself passes on the object that serves the original, as it does with attributes.
 template <auto ours, class... Rest>
 int duplicate_later(const char* how, MPI_Comm original, Rest... rest) {
   const Served::Duplicating served(how);
@@ -330,15 +301,15 @@ int comm_idup_with_info(MPI_Comm original, MPI_Info info, MPI_Comm* made, MPI_Re
 
 }  // namespace
 
-void Served::begin_ledger(const char* made_by) noexcept {
-  ledger_ = Ledger::if_asked_for();
-  if (ledger_) ledger_->enter(*graph_, made_by, graph_);
+void Served::begin_call_profile(const char* made_by) noexcept {
+  call_profile_ = CallProfile::if_asked_for();
+  if (call_profile_) call_profile_->enter(*graph_, made_by, graph_);
 }
 
 bool Served::keep_duplicate(std::int64_t number) noexcept {
   try {
-    duplicate_ = std::make_unique<Served>(MPI_COMM_NULL, graph_->make_twin(number), mpi_is_wrong_);
-    duplicate_->begin_ledger(nullptr);
+    duplicate_ = std::make_unique<Served>(MPI_COMM_NULL, graph_->clone(number), mpi_is_wrong_);
+    duplicate_->begin_call_profile(nullptr);
     return true;
   } catch (const std::exception&) {
     return false;
@@ -347,9 +318,9 @@ bool Served::keep_duplicate(std::int64_t number) noexcept {
 
 std::unique_ptr<mpi::Attachment> Served::for_duplicate() noexcept {
   const char* const how = Duplicating::made_by_;
-  if (how == nullptr) return nullptr;  // serve_duplicate does it
+  if (how == nullptr) return nullptr;  // serve_duplicate() serves it
   if (duplicate_) {
-    if (duplicate_->ledger_) duplicate_->ledger_->begin(how);
+    if (duplicate_->call_profile_) duplicate_->call_profile_->begin(how);
   } else {
     note_left(how, "one of each communicator can be, and none of a duplicate");
   }
@@ -373,7 +344,7 @@ std::span<const Row> creation() {
 
 }  // namespace vicinal::interpose
 
-// What the library itself calls of these (cmake/call_pmpi.cmake).
+// MPI's own function, for calls by the library itself (cmake/call_pmpi.cmake).
 extern "C" int vicinal_own_Comm_dup(MPI_Comm original, MPI_Comm* made) {
   return vicinal::interpose::own<&vicinal::interpose::comm_dup>(original, made);
 }

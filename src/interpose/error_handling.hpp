@@ -1,4 +1,4 @@
-// Whose error handler hears of the faults of what goes on after a call.
+// The communicator whose error handler receives errors of operations that continue after a call.
 #pragma once
 
 #include <mpi.h>
@@ -7,7 +7,8 @@
 
 namespace vicinal::interpose {
 
-/// The communicator's own, as long as the program has it. Of one that is being made, MPI_COMM_NULL until it is found in use.
+/// Holds the communicator as long as the program has it. Holds MPI_COMM_NULL for one that is being
+/// made, until its first use.
 struct ErrorHandling {
   explicit ErrorHandling(MPI_Comm user) : communicator(user) {}
   void found(MPI_Comm user) {

@@ -1,28 +1,26 @@
-// Neighborhood collectives, of communicators that are served. Each is a reader of its arguments
-// (collectives/c_api_arguments.hpp) in one of three forms.
+// Neighborhood collectives of communicators that vicinal serves. Each is a reader of its arguments
+// (api/arguments.hpp) in one of three forms.
 #include <mpi.h>
 
 #include <array>
 #include <memory>
-#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
-#include "collectives/c_api_neighbor.hpp"
+#include "api/neighbor.hpp"
 #include "interpose/forms.hpp"
+#include "interpose/generalized_requests.hpp"
 #include "interpose/guarded_as.hpp"
-#include "interpose/hosted.hpp"
 #include "interpose/narrow.hpp"
 #include "interpose/own.hpp"
 #include "interpose/served.hpp"
-#include "interpose/tokens.hpp"
 #include "mpi/backoff.hpp"
 
 namespace vicinal::interpose {
 namespace {
 
-/// The forms of a collective whose arguments are these, before those that follow from the form.
+/// The three forms of a collective. `Arguments` are those that all forms have.
 template <class SmallerForm, auto read, class... Arguments>
 struct Collective
     : FormsOfMpi<Collective<SmallerForm, read, Arguments...>, SmallerForm, Arguments...> {
@@ -31,11 +29,8 @@ struct Collective
   static int blocking(Arguments... arguments, MPI_Comm comm) {
     const Served* const served = Served::on(comm);
     if (served == nullptr) return OfMpi::blocking_of_mpi(arguments..., comm);
-    Ledger* const ledger = served->ledger();
     const void* const ours = reinterpret_cast<const void*>(&Collective::blocking);
-    const bool by_mpi = ledger != nullptr && !served->mpi_is_wrong() && ledger->is_mpis_turn(ours);
-    const Noted noted(ledger, ours, __builtin_return_address(0), by_mpi);
-    if (by_mpi) return blocking_by_mpi(*served, arguments..., comm);
+    const Noted noted(served->call_profile(), ours, __builtin_return_address(0));
     return guarded_as(ours, comm,
                       [&] { c_api::complete(*served->graph(), leniently(arguments...)); });
   }
@@ -44,10 +39,10 @@ struct Collective
     const Served* const served = Served::on(comm);
     if (served == nullptr) return OfMpi::nonblocking_of_mpi(arguments..., comm, request);
     const void* const ours = reinterpret_cast<const void*>(&Collective::nonblocking);
-    const Noted noted(served->ledger(), ours, __builtin_return_address(0));
+    const Noted noted(served->call_profile(), ours, __builtin_return_address(0));
     return guarded_as(ours, comm, [&] {
-      *request = token_for_call({ours, served->errors()},
-                                c_api::begin(served->graph(), leniently(arguments...)));
+      *request = request_for_call({ours, served->errors()},
+                                  c_api::begin(served->graph(), leniently(arguments...)));
     });
   }
 
@@ -56,7 +51,7 @@ struct Collective
     const Served* const served = Served::on(comm);
     if (served == nullptr) return OfMpi::persistent_of_mpi(arguments..., comm, info, request);
     const void* const ours = reinterpret_cast<const void*>(&Collective::persistent);
-    const Noted noted(served->ledger(), ours, __builtin_return_address(0));
+    const Noted noted(served->call_profile(), ours, __builtin_return_address(0));
     return OfMpi::planned_or_of_mpi(
         served->mpi_may_take_over(),
         [&] {
@@ -67,7 +62,7 @@ struct Collective
             settings.options.strict_progress |= graph.settings().options.strict_progress;
             return settings;
           };
-          *request = token_for_executions(
+          *request = request_for_executions(
               {ours, served->errors()},
               c_api::plan(served->graph(), settings_of_call, leniently(arguments...)));
         },
@@ -75,30 +70,13 @@ struct Collective
   }
 
  private:
-  /// Reads what MPI's own messages take, too.
+  /// Returns a reader that allows messages to be shorter than announced, as MPI's own messages may
+  /// be.
   static auto leniently(Arguments... arguments) {
     return [from = read(arguments...)](const Graph& graph, NeighborArguments& given) {
       from(graph, given);
       given.receive.at_most = true;
     };
-  }
-  static int blocking_by_mpi(const Served& served, Arguments... arguments, MPI_Comm comm) {
-    std::optional<Hosted> hosted;
-    // What is wrong with the arguments is MPI's to say.
-    c_api::fault_of([&] {
-      const mpi::Inside inside;
-      mpi::with_memory([&] {
-        if (!(Hosted::concerns(arguments) || ...)) return;
-        NeighborArguments given;
-        read(arguments...)(*served.graph(), given);
-        hosted.emplace(given, *served.graph()->shared_communicator());
-      });
-    });
-    if (!hosted) return OfMpi::blocking_of_mpi(arguments..., comm);
-    const int code = OfMpi::blocking_of_mpi(hosted->of(arguments)..., comm);
-    if (code != MPI_SUCCESS) return code;
-    return guarded_as(reinterpret_cast<const void*>(&Collective::blocking), comm,
-                      [&] { hosted->bring_back(); });
   }
 };
 
@@ -123,7 +101,8 @@ auto alltoall(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void*
   return c_api::alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype);
 }
 
-/// With counts and displacements of the types that MPI has for them in a form; of each collective, what is smaller.
+/// The collectives with one type of counts and one of displacements. The other parameters are their
+/// forms with smaller types.
 template <class Count, class Displacement, class Blocks, class V, class W, class Gather,
           class GatherV>
 struct Family {

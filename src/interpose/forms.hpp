@@ -1,4 +1,4 @@
-// A collective as MPI itself has it, in its three forms.
+// MPI's own collectives, in their blocking, nonblocking and persistent forms.
 #pragma once
 
 #include <mpi.h>
@@ -12,16 +12,17 @@
 #include "interpose/guarded_as.hpp"
 #include "interpose/narrow.hpp"
 #include "interpose/own.hpp"
-#include "planners/faults.hpp"
+#include "negotiate/faults.hpp"
 
 namespace vicinal::interpose {
 
-/// Of forms with small counts: MPI has them.
+/// For forms with small counts, which every MPI has.
 struct NoneSmaller {
   template <class Self>
   using Forms = Self;
 };
-/// The form with small counts, among whom it is, and how its arguments are made.
+/// For forms with large counts: the form with small counts, and the functions that convert the
+/// arguments.
 template <class Small, auto numbers_for, auto arguments>
 struct Smaller {
   template <class Self>
@@ -30,8 +31,8 @@ struct Smaller {
   static constexpr auto small = arguments;
 };
 
-/// `Self` has the functions `blocking`, `nonblocking` and `persistent` that stand in the places of MPI's; the arguments are
-/// those before the communicator.
+/// `Self` has the functions `blocking`, `nonblocking` and `persistent` that replace MPI's.
+/// `Arguments` are those before the communicator.
 template <class Self, class SmallerForm, class... Arguments>
 struct FormsOfMpi {
   static int blocking_of_mpi(Arguments... arguments, MPI_Comm comm) {
@@ -47,8 +48,8 @@ struct FormsOfMpi {
         request, arguments..., comm, info, request);
   }
 
-  /// Has `plan` make a request. Where no rank has a plan, and MPI may take over, MPI makes it, which may take the arguments
-  /// or says what is wrong with them.
+  /// Makes a request by `plan`. If no rank has a plan, and MPI may take over, MPI makes the
+  /// request, or reports errors in the arguments.
   template <class Plan>
   static int planned_or_of_mpi(bool mpi_may_take_over, Plan plan, Arguments... arguments,
                                MPI_Comm comm, MPI_Info info, MPI_Request* request) {
@@ -71,8 +72,9 @@ struct FormsOfMpi {
   template <class It = Self>
   using Small = typename SmallerForm::template Forms<It>;
 
-  /// By MPI's own function `ours` stands for; where it has none of that name, by the smaller one, `small`, with
-  /// what is behind the arguments in both. `request`: of what goes on after the call, or null.
+  /// Calls MPI's own function, which `ours` replaces. If MPI has none of that name, calls the form
+  /// with small counts, `small`. Both have the arguments `rest` after the communicator. `request`:
+  /// of an operation that continues after the call, or null.
   template <auto ours, auto small, class... Rest>
   static int by_mpi(MPI_Request* request, Arguments... arguments, MPI_Comm comm, Rest... rest) {
     if constexpr (!std::is_same_v<SmallerForm, NoneSmaller>) {

@@ -1,7 +1,8 @@
-/* Every function of MPI's that the preload library takes the place of, without its prefix, and how many arguments it
- * has. In the second list the persistent forms, which some MPIs have as MPIX_ only. In the third what programs call again and
- * again until another rank has done something; the library's own calls of these may go through it. In the last, under their
- * full names, functions of the run-time system in which MPI waits for other ranks. */
+/* All MPI functions that the preload library replaces, without their prefix, with the number of
+ * their arguments. The second list has the persistent forms, which some MPIs only have as MPIX_.
+ * The third list has functions that programs call repeatedly until another rank has done
+ * something. The library's own calls of these may go through it. The last list has functions of
+ * the run-time system in which MPI waits for other ranks, under their full names. */
 #ifndef VICINAL_INTERPOSE_FUNCTIONS_H
 #define VICINAL_INTERPOSE_FUNCTIONS_H
 

@@ -1,15 +1,15 @@
-// When a communicator is set up for its allgathers, and when it is left to MPI for good.
+// Sets a communicator up for its allgathers, or leaves it to MPI for good.
 #include "interpose/gathered.hpp"
 
 #include <algorithm>
 #include <array>
 #include <exception>
-#include <functional>
 #include <optional>
 
 #include "interpose/guarded_as.hpp"
 #include "interpose/served.hpp"
 #include "interpose/serving.hpp"
+#include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/errors.hpp"
 
@@ -21,7 +21,7 @@ constexpr const char* named_direct =
     "VICINAL_ALLGATHER is 'direct', which MPI's own are better than";
 
 constexpr std::int64_t first_look = 8;
-/// About what setting up takes on machines whose hosts are connected by TCP.
+/// About as long as set-up takes on machines whose hosts are connected by TCP.
 constexpr std::int64_t nanoseconds_worth_it = 100'000'000;
 
 }  // namespace
@@ -38,7 +38,7 @@ int Gathered::find(const void* ours, MPI_Comm user, Gathered*& found) noexcept {
     } catch (const std::exception& exception) {
       const Error error = as_error(exception);
       if (error.fault() == Fault::memory) return raise_for(ours, user, error);
-      return MPI_SUCCESS;  // MPI says what is wrong with the communicator
+      return MPI_SUCCESS;  // MPI reports the error in the communicator
     }
   }
   if (known->stage_.load(std::memory_order_relaxed) != Stage::left) found = known;
@@ -51,13 +51,13 @@ Gathered::Gathered(MPI_Comm user)
   if (ranks_ == 1 || mpi::between_groups(user)) {
     stage_ = Stage::left;
   } else {
-    ledger_ = Ledger::if_asked_for();
+    call_profile_ = CallProfile::if_asked_for();
   }
 }
 
 Gathered::~Gathered() {
   forget_communicator();
-  if (ledger_) ledger_->close();
+  if (call_profile_) call_profile_->close();
 }
 
 GatherLoops* Gathered::enter(Form form) noexcept {
@@ -88,28 +88,26 @@ void Gathered::look(bool at_once) noexcept {
   if (!later && !loops_) stage_ = Stage::left;
 }
 
-/// A fault in it is known to all ranks, and so are all reasons.
+/// Sets up, or leaves the communicator to MPI. All ranks learn of a fault, and have the same reason
+/// to leave it to MPI.
 void Gathered::set_up() {
   std::optional<Error> fault;
   Settings settings = settings_from(MPI_INFO_NULL, MPI_COMM_NULL, fault);
   const Served* const served = Served::on(user_);
-  // Where several threads make communicators, those that share a private one may do so in any order.
+  // With several threads, communicators that share a private one could be set up in any order, so
+  // this one gets its own.
   const auto communicator = served != nullptr && !mpi::thread_multiple()
                                 ? served->graph()->shared_communicator()
                                 : mpi::Communicator::of(user_);
   if (communicator->machine()->regions() == 1) return note_left(all_gathers, on_one_host);
-  std::shared_ptr<GatherLoops> loops;
-  const auto prepare = [&](const std::shared_ptr<Graph>& mine) {
-    loops = std::make_shared<GatherLoops>(mine);
-  };
   std::array<std::int64_t, 1> least{settings.options.strict_progress ? 0 : 1};
-  const auto graph = Graph::complete(communicator, std::move(settings), std::move(fault),
-                                     {std::ref(prepare), least});
+  const auto graph = Graph::complete(communicator, std::move(settings), std::move(fault));
+  mpi::allreduce_min(communicator->handle(), least);
   if (least.front() == 0) return note_left(all_gathers, nobody_progresses);
   if (graph->settings().allgather == "direct") return note_left(all_gathers, named_direct);
-  loops_ = std::move(loops);
+  loops_ = std::make_shared<GatherLoops>(graph);
   stage_ = Stage::served;
-  if (ledger_) ledger_->enter(*graph, all_gathers, loops_);
+  if (call_profile_) call_profile_->enter(*graph, all_gathers, loops_);
 }
 
 }  // namespace vicinal::interpose

@@ -1,9 +1,9 @@
-// A communicator of the program's whose allgathers vicinal watches, and carries out where that pays.
+// A communicator of the program whose allgathers vicinal watches, and carries out where that pays.
 //
-// It is set up in a blocking call, whose number all ranks know, and only once the program has spent as much time in
-// allgathers there as setting up takes: most programs never do. What all must know for that is found by one small allreduce of
-// MPI's, in calls 8, 16, 32, ...; where the private communicator is there already, since the program has made a graph, none
-// is needed.
+// It is set up in a blocking call, whose number all ranks know. Set-up waits until the program has
+// spent as much time in its allgathers as set-up takes; most programs never do. In calls 8, 16, 32,
+// ... one small allreduce of MPI's finds what all ranks must know for it. If the program has made a
+// graph, the private communicator exists already, and no allreduce is needed.
 #pragma once
 
 #include <mpi.h>
@@ -15,16 +15,17 @@
 
 #include "base/guarded.hpp"
 #include "collectives/gather_loops.hpp"
+#include "interpose/call_profile.hpp"
 #include "interpose/error_handling.hpp"
-#include "interpose/ledger.hpp"
 #include "mpi/attachment.hpp"
 
 namespace vicinal::interpose {
 
 class Gathered final : public mpi::Attachment {
  public:
-  /// What watches this communicator; null where MPI carries out all of its allgathers. A rank that has no memory for it fails, as
-  /// the communicator's error handler has it, in the function that `ours` stands for: it would count one call fewer than the others from then on.
+  /// Finds the object that watches this communicator; null if MPI carries out all of its
+  /// allgathers. If a rank fails to allocate it, raises the error as one of the function that
+  /// `ours` replaces. Otherwise the rank would count fewer calls than the others.
   [[nodiscard]] static int find(const void* ours, MPI_Comm user, Gathered*& found) noexcept;
 
   explicit Gathered(MPI_Comm user);
@@ -32,18 +33,20 @@ class Gathered final : public mpi::Attachment {
   Gathered& operator=(const Gathered&) = delete;
   ~Gathered() override;
 
-  /// A call enters, as it does on all ranks. Who finds by what it goes; null as long as MPI carries all of them out.
+  /// Counts a call, which enters on all ranks. Returns the loops that decide how it is carried out;
+  /// null as long as MPI carries out all calls.
   [[nodiscard]] GatherLoops* enter(Form form) noexcept;
-  /// Sets up, unless that is done, or has been found to be of no use. Collective. The same.
+  /// As enter(), but sets up at once, unless that is done or has been found to be useless.
+  /// Collective.
   [[nodiscard]] GatherLoops* enter_at_once() noexcept;
-  /// That MPI has carried a call out in so much time.
+  /// Adds the time that MPI has taken for a call.
   void note(std::chrono::steady_clock::duration time) {
     spent_.fetch_add(std::chrono::nanoseconds(time).count(), std::memory_order_relaxed);
   }
 
   [[nodiscard]] std::shared_ptr<const ErrorHandling> errors() const { return errors_; }
-  /// Null where no report is asked for.
-  [[nodiscard]] Ledger* ledger() const { return ledger_.get(); }
+  /// Null if no report is requested.
+  [[nodiscard]] CallProfile* call_profile() const { return call_profile_.get(); }
   [[nodiscard]] int ranks() const { return ranks_; }
 
  private:
@@ -61,7 +64,7 @@ class Gathered final : public mpi::Attachment {
   std::int64_t next_look_;
   std::shared_ptr<GatherLoops> loops_;
   std::shared_ptr<ErrorHandling> errors_;
-  std::shared_ptr<Ledger> ledger_;
+  std::shared_ptr<CallProfile> call_profile_;
 };
 
 }  // namespace vicinal::interpose

@@ -1,5 +1,5 @@
-// Tokens by the requests that the program has.
-#include "interpose/tokens.hpp"
+// The table of the program's generalized requests, by MPI handle.
+#include "interpose/generalized_requests.hpp"
 
 #include <cstddef>
 #include <ostream>
@@ -14,82 +14,86 @@ namespace vicinal::interpose {
 namespace {
 
 /// Never destroyed: the program may end MPI with some of them left.
-struct Tokens {
+struct GeneralizedRequests {
   Mutex mutex;
-  std::unordered_map<MPI_Request, std::shared_ptr<Token>> all VICINAL_GUARDED_BY(mutex);
+  std::unordered_map<MPI_Request, std::shared_ptr<GeneralizedRequest>> all
+      VICINAL_GUARDED_BY(mutex);
   std::atomic<std::size_t> count = 0;
 };
 
-Tokens& tokens() noexcept {
-  // Waiting asks for it, which cannot say that there is no memory.
-  static NoDestructor<Tokens> it;
+GeneralizedRequests& generalized_requests() noexcept {
+  // Waiting needs the table, and cannot report a failed allocation.
+  static NoDestructor<GeneralizedRequests> it;
   return *it;
 }
 
-void remember(MPI_Request request, const std::shared_ptr<Token>& token) {
-  const Lock lock(tokens().mutex);
-  tokens().all[request] = token;
-  tokens().count = tokens().all.size();
+void remember(MPI_Request request, const std::shared_ptr<GeneralizedRequest>& its) {
+  const Lock lock(generalized_requests().mutex);
+  generalized_requests().all[request] = its;
+  generalized_requests().count = generalized_requests().all.size();
 }
 
-/// Takes out what stands behind the request; with `token`, only if it is that one.
-void take_out(MPI_Request request, const Token* token) {
-  if (tokens().count.load(std::memory_order_relaxed) == 0) return;
-  std::shared_ptr<Token> last;  // destroyed after the lock
-  const Lock lock(tokens().mutex);
-  const auto found = tokens().all.find(request);
-  if (found == tokens().all.end() || (token != nullptr && found->second.get() != token)) return;
+/// Removes the entry of a handle; with `only`, only if it is the entry of that request.
+void take_out(MPI_Request request, const GeneralizedRequest* only) {
+  if (generalized_requests().count.load(std::memory_order_relaxed) == 0) return;
+  std::shared_ptr<GeneralizedRequest> last;  // destroyed after the lock is released
+  const Lock lock(generalized_requests().mutex);
+  const auto found = generalized_requests().all.find(request);
+  if (found == generalized_requests().all.end() || (only != nullptr && found->second.get() != only))
+    return;
   last = std::move(found->second);
-  tokens().all.erase(found);
-  tokens().count = tokens().all.size();
+  generalized_requests().all.erase(found);
+  generalized_requests().count = generalized_requests().all.size();
 }
 
-class CallToken final : public Token {
+class CallAsRequest final : public GeneralizedRequest {
  public:
-  [[nodiscard]] MPI_Request handle() const { return token_.handle(); }
+  [[nodiscard]] MPI_Request handle() const { return mpis_.handle(); }
   [[nodiscard]] bool is_persistent() const override { return false; }
 
  private:
-  /// Who waits finds it here until MPI's request is complete, and waits for the claim: MPICH 4.0 has generalized requests
-  /// that are not complete yet end a program in MPI_Waitall. By then the program may have seen it, and the handle be another's.
+  /// Removes the entry only when MPI's request is complete, so that a waiting thread finds it and
+  /// waits for its lock. In MPICH 4.0, MPI_Waitall ends the program if a generalized request is not
+  /// complete yet. By then the program may have seen the completion, and the handle may be that of
+  /// another request.
   void complete(int code) noexcept override {
-    const MPI_Request request = token_.handle();
-    token_.complete(code);
+    const MPI_Request request = mpis_.handle();
+    mpis_.complete(code);
     take_out(request, this);
   }
-  mpi::SingleToken token_;
+  mpi::SingleUseRequest mpis_;
 };
 
-class ExecutionToken final : public Token {
+class ExecutionsAsRequest final : public GeneralizedRequest {
  public:
-  explicit ExecutionToken(mpi::Communicator& communicator) : token_(communicator) {}
-  [[nodiscard]] MPI_Request handle() const { return token_.handle(); }
+  explicit ExecutionsAsRequest(mpi::Communicator& communicator) : mpis_(communicator) {}
+  [[nodiscard]] MPI_Request handle() const { return mpis_.handle(); }
   [[nodiscard]] bool is_persistent() const override { return true; }
 
  private:
-  void complete(int code) noexcept override { token_.complete(code != MPI_SUCCESS); }
-  mpi::PersistentToken token_;
+  void complete(int code) noexcept override { mpis_.complete(code != MPI_SUCCESS); }
+  mpi::RestartableRequest mpis_;
 };
 
 }  // namespace
 
-bool Token::advance() noexcept {
+bool GeneralizedRequest::advance() noexcept {
   if (!under_way_) return true;
   bool over = false;
-  const int code = guarded_as(errors_.ours, error_communicator(), [&] { over = request_->look(); });
+  const int code = guarded_as(errors_.ours, error_communicator(), [&] { over = request_->poll(); });
   if (code == MPI_SUCCESS && !over) return false;
   end(code);
   return true;
 }
 
-void Token::finish() noexcept {
-  const Claim claim(*this);
+void GeneralizedRequest::finish() noexcept {
+  const ActivityLock lock(*this);
   if (!under_way_) return;
   end(guarded_as(errors_.ours, error_communicator(), [&] { request_->wait(); }));
 }
 
-int Token::start() noexcept {
-  const Claim claim(*this);
+int GeneralizedRequest::start() noexcept {
+  const ActivityLock lock(*this);
   under_way_ = true;
   const int code = guarded_as(errors_.ours, error_communicator(), [&] {
     request_->start();
@@ -99,58 +103,54 @@ int Token::start() noexcept {
   return code;
 }
 
-void Token::end(int code) noexcept {
+void GeneralizedRequest::end(int code) noexcept {
   under_way_ = false;
   complete(code);
 }
 
-void Token::describe(std::ostream& out) const {
+void GeneralizedRequest::describe(std::ostream& out) const {
   if (!under_way_) return;
   out << "vicinal: " << mpi::name_of_rank() << ": a request of the program waits for ";
   request_->name_awaited(out);
   out << '\n';
 }
 
-MPI_Comm Token::error_communicator() const {
+MPI_Comm GeneralizedRequest::error_communicator() const {
   const MPI_Comm user = errors_.handling->communicator.load(std::memory_order_relaxed);
   return user != MPI_COMM_NULL ? user : request_->error_communicator();
 }
 
 namespace {
 
-/// The others have theirs, and count on this rank.
 template <class OfKind, class... Arguments>
-std::shared_ptr<OfKind> remembered_token(Arguments&... arguments) {
-  std::shared_ptr<OfKind> token;
-  mpi::with_memory([&] {
-    if (!token) token = std::make_shared<OfKind>(arguments...);
-    remember(token->handle(), token);
-  });
-  return token;
+std::shared_ptr<OfKind> remembered_request(Arguments&... arguments) {
+  auto its = std::make_shared<OfKind>(arguments...);
+  remember(its->handle(), its);
+  return its;
 }
 
 }  // namespace
 
-MPI_Request token_for_call(Errors errors, std::unique_ptr<Request> request) {
-  const auto token = remembered_token<CallToken>();
-  token->stand_for(std::move(request), std::move(errors), true);
-  activate(token);
-  return token->handle();
+MPI_Request request_for_call(Errors errors, std::unique_ptr<Request> request) {
+  const auto its = remembered_request<CallAsRequest>();
+  its->stand_for(std::move(request), std::move(errors), true);
+  activate(its);
+  return its->handle();
 }
 
-MPI_Request token_for_executions(Errors errors, std::unique_ptr<Request> request) {
-  const auto token = remembered_token<ExecutionToken>(request->communicator());
-  token->stand_for(std::move(request), std::move(errors), false);
-  return token->handle();
+MPI_Request request_for_executions(Errors errors, std::unique_ptr<Request> request) {
+  const auto its = remembered_request<ExecutionsAsRequest>(request->communicator());
+  its->stand_for(std::move(request), std::move(errors), false);
+  return its->handle();
 }
 
-std::shared_ptr<Token> token_behind(MPI_Request request) {
-  if (tokens().count.load(std::memory_order_relaxed) == 0) return nullptr;
-  const Lock lock(tokens().mutex);
-  const auto found = tokens().all.find(request);
-  return found != tokens().all.end() ? found->second : nullptr;
+std::shared_ptr<GeneralizedRequest> generalized_request_behind(MPI_Request request) {
+  if (generalized_requests().count.load(std::memory_order_relaxed) == 0) return nullptr;
+  const Lock lock(generalized_requests().mutex);
+  const auto found = generalized_requests().all.find(request);
+  return found != generalized_requests().all.end() ? found->second : nullptr;
 }
 
-void forget_token(MPI_Request request) { take_out(request, nullptr); }
+void forget_generalized_request(MPI_Request request) { take_out(request, nullptr); }
 
 }  // namespace vicinal::interpose

@@ -1,4 +1,5 @@
-// The requests that the program is given for what vicinal does, and who completes them: whoever progresses.
+// The requests that the program gets for vicinal's operations. Any thread that makes progress
+// completes them.
 #pragma once
 
 #include <mpi.h>
@@ -7,26 +8,27 @@
 #include <utility>
 
 #include "collectives/request.hpp"
-#include "execute/activity.hpp"
 #include "interpose/error_handling.hpp"
-#include "mpi/tokens.hpp"
+#include "mpi/generalized_requests.hpp"
+#include "progress/activity.hpp"
 
 namespace vicinal::interpose {
 
-/// Whose errors those of a request are.
+/// Source and receiver of a request's errors.
 struct Errors {
-  const void* ours;  ///< the function of MPI's that it stands for has made the request
+  const void* ours;  ///< the function that made the request in place of MPI's
   std::shared_ptr<const ErrorHandling> handling;
 };
 
-class Token : public Activity, public std::enable_shared_from_this<Token> {
+class GeneralizedRequest : public Activity,
+                           public std::enable_shared_from_this<GeneralizedRequest> {
  public:
-  Token() = default;
-  Token(const Token&) = delete;
-  Token& operator=(const Token&) = delete;
-  ~Token() override = default;
+  GeneralizedRequest() = default;
+  GeneralizedRequest(const GeneralizedRequest&) = delete;
+  GeneralizedRequest& operator=(const GeneralizedRequest&) = delete;
+  ~GeneralizedRequest() override = default;
 
-  /// From now on it stands for the request. `under_way`: whether that has begun.
+  /// Makes this represent `request`. `under_way`: whether that has begun.
   void stand_for(std::unique_ptr<Request> request, Errors errors, bool under_way) noexcept {
     request_ = std::move(request);
     errors_ = std::move(errors);
@@ -34,31 +36,32 @@ class Token : public Activity, public std::enable_shared_from_this<Token> {
   }
   bool advance() noexcept final;
   void describe(std::ostream& out) const final;
-  /// Waits until MPI's request is complete. An inactive one is.
+  /// Waits until MPI's request is complete. An inactive request is.
   void finish() noexcept;
   [[nodiscard]] virtual bool is_persistent() const = 0;
-  /// Begins an execution, of a persistent one that MPI has started. Returns a class of errors.
+  /// Begins an execution of a persistent request that MPI has started. Returns an error class.
   int start() noexcept;
 
  private:
   void end(int code) noexcept;
-  /// MPI's request is complete, with that class of errors.
+  /// Completes MPI's request, with an error class.
   virtual void complete(int code) noexcept = 0;
   [[nodiscard]] MPI_Comm error_communicator() const;
 
   std::unique_ptr<Request> request_;
   Errors errors_{};
-  bool under_way_ = false;  ///< MPI's request is not complete; with the claim held
+  bool under_way_ = false;  ///< whether MPI's request is incomplete; guarded by the lock
 };
 
-/// MPI's request for a call that has begun.
-[[nodiscard]] MPI_Request token_for_call(Errors errors, std::unique_ptr<Request> request);
-/// MPI's request for executions of a persistent one.
-[[nodiscard]] MPI_Request token_for_executions(Errors errors, std::unique_ptr<Request> request);
+/// Returns MPI's request for a call that has begun.
+[[nodiscard]] MPI_Request request_for_call(Errors errors, std::unique_ptr<Request> request);
+/// Returns MPI's request for the executions of a persistent request.
+[[nodiscard]] MPI_Request request_for_executions(Errors errors, std::unique_ptr<Request> request);
 
-/// The token behind a request of the program's; null where there is none, or it is complete for good.
-[[nodiscard]] std::shared_ptr<Token> token_behind(MPI_Request request);
-/// The program frees it. What is under way goes on.
-void forget_token(MPI_Request request);
+/// Returns the generalized request behind a request of the program; null if there is none, or if it
+/// is complete for good.
+[[nodiscard]] std::shared_ptr<GeneralizedRequest> generalized_request_behind(MPI_Request request);
+/// Forgets a request that the program frees. Operations in progress continue.
+void forget_generalized_request(MPI_Request request);
 
 }  // namespace vicinal::interpose

@@ -1,4 +1,4 @@
-// What vicinal throws in the place of a function of MPI's is an error of that function.
+// Raises vicinal's exceptions as errors of the MPI function that vicinal replaces.
 #pragma once
 
 #include <mpi.h>
@@ -8,10 +8,11 @@
 
 namespace vicinal::interpose {
 
-/// Raises it on the user's communicator as of MPI's function that `ours` stands for. Returns the code.
+/// Raises the error on the user's communicator, as one of the MPI function that `ours` replaces.
+/// Returns the error code.
 int raise_for(const void* ours, MPI_Comm user, const Error& error) noexcept;
 
-/// Runs `body`, and raises what it throws.
+/// Runs `body`, and raises its exception. Returns an error code.
 template <class Body>
 int guarded_as(const void* ours, MPI_Comm user, Body body) noexcept {
   const mpi::Inside inside;

@@ -1,5 +1,5 @@
-// The forms with large counts where MPI itself has none: programs that look for them find those of the preload library. A
-// communicator that is left to MPI is then served by its forms with small counts.
+// The forms with large counts where MPI itself has none: programs that look for them find those of
+// the preload library. If a communicator is left to MPI, its forms with small counts serve it.
 #pragma once
 
 #include <mpi.h>
@@ -10,16 +10,16 @@
 #include <utility>
 #include <vector>
 
+#include "api/arguments.hpp"
 #include "base/error.hpp"
 #include "base/guarded.hpp"
 #include "base/no_destructor.hpp"
-#include "collectives/c_api_arguments.hpp"
 #include "mpi/attachment.hpp"
 #include "mpi/topology.hpp"
 
 namespace vicinal::interpose {
 
-/// Counts and displacements as small numbers. The arrays live as long as this.
+/// Counts and displacements as small numbers. Owns the arrays.
 class SmallNumbers {
  public:
   static SmallNumbers of_neighbors(MPI_Comm comm) {
@@ -58,7 +58,8 @@ class SmallNumbers {
   std::vector<std::vector<int>> lists_;
 };
 
-/// Keeps arrays that MPI reads while a request is active: until MPI gives its handle to another.
+/// Keeps arrays that MPI reads while a request is active, until MPI gives the handle to another
+/// request.
 inline void keep_for(MPI_Request request, SmallNumbers numbers) {
   static Mutex mutex;
   static NoDestructor<std::map<MPI_Request, SmallNumbers>> kept;

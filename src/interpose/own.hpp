@@ -1,4 +1,4 @@
-// The functions of MPI's that are served, and MPI's own in whose places ours stand.
+// The functions of MPI's that vicinal replaces, and MPI's own.
 #pragma once
 
 #include <span>
@@ -7,11 +7,11 @@
 
 namespace vicinal::interpose {
 
-/// MPI's own function where `ours` stands in its place. Set before the program calls any.
+/// MPI's own function, which `ours` replaces. Set before the program calls any.
 template <auto ours>
 inline decltype(ours) own = nullptr;
 
-/// A function of MPI's: without prefix, if MPI_X and PMPI_X are one.
+/// A replaced function of MPI's. The name has no prefix, unless MPI_X and PMPI_X differ.
 struct Row {
   std::string_view name;
   void* ours;
@@ -23,13 +23,13 @@ Row row(std::string_view name) {
   return {name, reinterpret_cast<void*>(ours), reinterpret_cast<void**>(&own<ours>)};
 }
 
-/// "MPI_Neighbor_alltoallv": MPI's function that `ours` stands for.
+/// Returns the name of the MPI function that `ours` replaces, such as "MPI_Neighbor_alltoallv".
 [[nodiscard]] std::string function_of(const void* ours);
 
 [[nodiscard]] std::span<const Row> creation();    ///< of communicators with neighbours
 [[nodiscard]] std::span<const Row> exchanges();   ///< among neighbours
 [[nodiscard]] std::span<const Row> allgathers();  ///< over all ranks
 [[nodiscard]] std::span<const Row> completion();  ///< of requests, and the end of MPI
-[[nodiscard]] std::span<const Row> waiting();     ///< for other ranks without progress of MPI's
+[[nodiscard]] std::span<const Row> waiting();     ///< for other ranks, without progress of MPI
 
 }  // namespace vicinal::interpose

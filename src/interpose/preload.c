@@ -1,11 +1,14 @@
-/* libvicinal_mpi.so, which is put before a program by LD_PRELOAD. It is of no ABI and knows nothing of MPI: it has the
- * names of the functions of MPI's that are served. The first call of one of them finds out which MPI the program uses,
- * loads vicinal's build for that (libvicinal_mpi-mpich.so, -openmpi.so, -abi.so, which lie beside this file), and asks it which
- * function stands in each one's place. Where there is none it is MPI's own, so the program runs as if vicinal were not
- * there. A process that calls none of them, a shell or a launcher, loads nothing.
+/* libvicinal_mpi.so, which LD_PRELOAD loads before a program. It belongs to no ABI and knows
+ * nothing of MPI: it defines the names of the MPI functions that vicinal serves. The first call of
+ * one of them finds out which MPI the program uses. It loads vicinal's build for that MPI
+ * (libvicinal_mpi-mpich.so, -openmpi.so or -abi.so, in the folder of this library). It asks the
+ * build which function replaces each name. Names without a replacement lead to MPI's own function,
+ * so the program runs as if vicinal were not there. A process that calls none of them, such as a
+ * shell or a launcher, loads nothing.
  *
- * Both MPI_X and PMPI_X are taken, since the Fortran bindings of some MPIs call the latter. Functions of the run-time system
- * are taken once one of MPI's has been called: launchers call them, too. */
+ * Both MPI_X and PMPI_X are defined, since the Fortran bindings of some MPIs call the latter.
+ * Functions of the run-time system are replaced only after a call of an MPI function, since
+ * launchers call them, too. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -18,13 +21,13 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* A function of MPI's with its arguments, which are integers and pointers, each in a place of its own: passing them on as they
- * are is a jump, or a copy where there are many. */
+/* An MPI function. Its arguments are integers and pointers, each in a place of its own. So
+ * passing them on unchanged is a jump, or a copy if there are many. */
 typedef void (*any_function)(void);
 
 struct place {
   const char* name;
-  any_function function; /* what a call goes to */
+  any_function function; /* the one that a call reaches */
 };
 
 enum place_number {
@@ -46,7 +49,7 @@ static struct place places[] = {
     VICINAL_FUNCTIONS(PLACE_OF) VICINAL_PERSISTENT_FUNCTIONS(PLACE_OF_PERSISTENT)
         VICINAL_POLLING_FUNCTIONS(PLACE_OF) VICINAL_RUN_TIME_FUNCTIONS(PLACE_OF_RUN_TIME)};
 
-/* One line for each program, not for each rank, as far as launchers say which rank this is. */
+/* Prints one line for each program, not for each rank, if launchers tell the rank. */
 static void say(const char* what, const char* of) {
   static const char* const ranks[] = {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
                                       "SLURM_PROCID"};
@@ -57,30 +60,30 @@ static void say(const char* what, const char* of) {
   fprintf(stderr, "vicinal: %s%s; the program runs without vicinal\n", what, of);
 }
 
-/* The MPI of the object that holds `caller`, opened; NULL where it has none. */
+/* Returns the MPI of the object that holds `caller`, opened; NULL if it has none. */
 static void* mpi_of(const void* caller) {
   Dl_info home;
   void* const first = dlsym(RTLD_NEXT, "PMPI_Comm_rank");
   if (first != NULL && dladdr(first, &home) != 0) {
     void* const mpi = dlopen(home.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    /* What is linked statically into the program is there under the program's own name. */
+    /* An MPI that is linked statically into the program has the program's own name. */
     return mpi != NULL ? mpi : dlopen(NULL, RTLD_LAZY);
   }
-  /* Loaded for the caller alone, as by a Python module. */
+  /* The MPI is loaded for the caller alone, as by a Python module. */
   if (dladdr(caller, &home) == 0) return NULL;
   void* const object = dlopen(home.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   if (object == NULL) return NULL;
   void* const rank = dlsym(object, "PMPI_Comm_rank");
   void* mpi = NULL;
   if (rank != NULL && dladdr(rank, &home) != 0) {
-    /* From now on everybody sees it, vicinal too. */
+    /* Makes it visible to all libraries, vicinal included. */
     mpi = dlopen(home.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
   }
   dlclose(object);
   return mpi;
 }
 
-/* The name under which an opened library is known to others. */
+/* Returns the name under which other libraries know an opened library. */
 static const char* soname_of(void* library) {
   struct link_map* map = NULL;
   if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || map == NULL) return "";
@@ -93,7 +96,7 @@ static const char* soname_of(void* library) {
   return strings != NULL && name != NULL ? strings + name->d_un.d_val : "";
 }
 
-/* Which build of vicinal fits. */
+/* Returns the name of vicinal's build that fits; NULL if none does. */
 static const char* abi_of(void* mpi) {
   const char* const soname = soname_of(mpi);
   if (dlsym(mpi, "ompi_mpi_comm_world") != NULL) return "openmpi";
@@ -105,7 +108,8 @@ static const char* abi_of(void* mpi) {
 
 typedef void* (*answer_function)(const char* name, void* own);
 
-/* The function of vicinal's build for this MPI that says what stands in a name's place; NULL where there is none. */
+/* Returns the function of vicinal's build for this MPI that names replacements; NULL if there is
+ * none. */
 static answer_function answers_for(void* mpi) {
   Dl_info here;
   char path[4096];
@@ -132,7 +136,7 @@ static answer_function answers_for(void* mpi) {
 }
 
 static pthread_mutex_t finding = PTHREAD_MUTEX_INITIALIZER;
-static answer_function answer = NULL; /* with the mutex held */
+static answer_function answer = NULL; /* guarded by the mutex */
 
 static void fill_places(const void* caller) {
   pthread_mutex_lock(&finding);
@@ -141,7 +145,7 @@ static void fill_places(const void* caller) {
     if (mpi != NULL) answer = answers_for(mpi);
     for (int i = last_place_of_mpi; i >= 0; --i) {
       void* own = mpi != NULL ? dlsym(mpi, places[i].name) : NULL;
-      /* Libraries that have threads of their own in MPI wait for its end. */
+      /* The function of the next library may have to end threads of its own in MPI. */
       const int others_wait = i == at_MPI_Finalize;
       void* const next = own == NULL || others_wait ? dlsym(RTLD_NEXT, places[i].name) : NULL;
       if (next != NULL) own = next;
@@ -172,7 +176,7 @@ static any_function find_run_time_place(int number, const void* caller) {
   void* own = dlsym(RTLD_NEXT, place->name);
   Dl_info home;
   if (own == NULL && dladdr(caller, &home) != 0) {
-    /* Loaded for the caller alone. */
+    /* The run-time system is loaded for the caller alone. */
     void* const object = dlopen(home.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (object != NULL) {
       own = dlsym(object, place->name);

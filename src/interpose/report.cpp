@@ -1,5 +1,5 @@
-// Of a communicator's calls, numbers are those of the rank that has most, and times those of the slowest: that is the one for
-// which the others wait. Messages are added up over all ranks.
+// Writes the report. The number of calls is that of the rank with most, and their time that of the
+// slowest rank, for which the others wait. Messages are added up over all ranks.
 #include "interpose/report.hpp"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct PlanOfAll {
   std::int64_t messages_far = 0, messages_near = 0, edges_far = 0, edges_near = 0;
   std::int64_t bytes_far = 0;
   bool replaces_edges = false;
-  double expected = 0, expected_without = 0;  ///< seconds, of the slowest region
+  double expected = 0, expected_without = 0;  ///< in seconds, of the slowest region
 };
 
 struct Communicator {

@@ -7,15 +7,15 @@
 #include <memory>
 
 #include "collectives/graph.hpp"
+#include "interpose/call_profile.hpp"
 #include "interpose/error_handling.hpp"
-#include "interpose/ledger.hpp"
 #include "mpi/attachment.hpp"
 
 namespace vicinal::interpose {
 
 class Served final : public mpi::Attachment {
  public:
-  /// `mpi_is_wrong`: whether MPI would do something wrong.
+  /// `mpi_is_wrong`: whether MPI's own exchanges may be incorrect.
   Served(MPI_Comm user, std::shared_ptr<Graph> graph, bool mpi_is_wrong)
       : mpi_is_wrong_(mpi_is_wrong),
         graph_(std::move(graph)),
@@ -24,10 +24,10 @@ class Served final : public mpi::Attachment {
   Served& operator=(const Served&) = delete;
   ~Served() override {
     forget_communicator();
-    if (ledger_) ledger_->close();
+    if (call_profile_) call_profile_->close();
   }
 
-  /// What serves this communicator; null where MPI does.
+  /// Returns the object that serves this communicator; null if MPI does.
   [[nodiscard]] static const Served* on(MPI_Comm user) noexcept {
     const auto* const it =
         static_cast<const Served*>(mpi::attached(user, mpi::Attached::neighbors));
@@ -35,7 +35,7 @@ class Served final : public mpi::Attachment {
     return it;
   }
 
-  /// As long as it lives, the calling thread has a communicator duplicated that is there only later.
+  /// While it lives, the calling thread has MPI make a duplicate that exists only later.
   class Duplicating {
    public:
     explicit Duplicating(const char* function) { made_by_ = function; }
@@ -48,20 +48,22 @@ class Served final : public mpi::Attachment {
     static inline thread_local const char* made_by_ = nullptr;
   };
   [[nodiscard]] std::unique_ptr<mpi::Attachment> for_duplicate() noexcept override;
-  /// Keeps what is to serve a duplicate that is there only later, by a graph of that number: then nobody can be asked. False
-  /// where this rank has no memory or message numbers for it. Unless all ranks have, it is to be given up.
+  /// Makes the object that is to serve a duplicate that exists only later, when ranks cannot
+  /// communicate. Its graph has number `number`. Returns false if this rank has no memory or tags
+  /// for it. Unless all ranks have one, they must give it up.
   bool keep_duplicate(std::int64_t number) noexcept;
   void give_up_duplicate() noexcept { duplicate_ = nullptr; }
 
   [[nodiscard]] const std::shared_ptr<Graph>& graph() const { return graph_; }
   [[nodiscard]] std::shared_ptr<const ErrorHandling> errors() const { return errors_; }
-  /// Has a report tell of it, made by that function of MPI's.
-  void begin_ledger(const char* made_by) noexcept;
-  /// Null where no report is asked for.
-  [[nodiscard]] Ledger* ledger() const { return ledger_.get(); }
+  /// Adds the communicator to the report, as made by this function of MPI's.
+  void begin_call_profile(const char* made_by) noexcept;
+  /// Null if no report is requested.
+  [[nodiscard]] CallProfile* call_profile() const { return call_profile_.get(); }
 
   [[nodiscard]] bool mpi_is_wrong() const { return mpi_is_wrong_; }
-  /// All ranks of the communicator have edges: what they know alike they may have MPI do, whose calls they count.
+  /// Notes that all ranks of the communicator have edges. Only then may they leave a call to MPI by
+  /// a common decision, since MPI needs all ranks.
   void note_that_all_have_edges() noexcept {
     all_have_edges_ = true;
     if (duplicate_) duplicate_->note_that_all_have_edges();
@@ -75,7 +77,7 @@ class Served final : public mpi::Attachment {
   bool all_have_edges_ = false;
   std::shared_ptr<Graph> graph_;
   std::shared_ptr<ErrorHandling> errors_;
-  std::shared_ptr<Ledger> ledger_;
+  std::shared_ptr<CallProfile> call_profile_;
   std::unique_ptr<Served> duplicate_;
 };
 

@@ -1,4 +1,5 @@
-// Who progresses depends on the level of threads, which sessions may begin with in turn.
+// Finds the settings of communicators, and who makes progress. The thread level decides the latter,
+// and may change as sessions begin one after the other.
 #include "interpose/serving.hpp"
 
 #include <exception>
@@ -7,20 +8,20 @@
 
 #include "base/log.hpp"
 #include "base/setting.hpp"
-#include "execute/activity.hpp"
-#include "execute/progress_thread.hpp"
-#include "interpose/ledger.hpp"
+#include "interpose/call_profile.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/environment.hpp"
+#include "progress/activity.hpp"
+#include "progress/progress_thread.hpp"
 
 namespace vicinal::interpose {
 namespace {
 
-/// Who brings on what this rank does for others while the program waits in MPI.
+/// Source of this rank's progress for other ranks while the program waits in MPI.
 enum class Progress : std::uint8_t {
-  mpi,     ///< MPI itself, from inside its own
-  thread,  ///< one of the library's
-  none,    ///< nobody: nothing may depend on it
+  mpi,     ///< MPI, from inside its own progress
+  thread,  ///< a thread of the library
+  none,    ///< none: other ranks must not depend on it
 };
 
 Progress progress_of_process() {
@@ -49,17 +50,18 @@ Settings settings_from(MPI_Info info, MPI_Comm comm, std::optional<Error>& fault
 
 bool has_regions_of_its_own() noexcept {
   try {
-    // Where some ranks lack a variable that others have, setting up says so.
+    // If only some ranks have the variable, set-up reports that.
     return environment_value("vicinal_regions").has_value();
   } catch (const std::exception&) {
-    return true;  // for all that is known: then all ranks set up
+    return true;  // possibly; all ranks set up then
   }
 }
 
 void leave_to_mpi(const char* how, const std::exception& reason) noexcept {
   try {
     note_left(how, reason.what());
-    // What a person has set, and cannot be had: for any communicator, or, of regions, for one of that size.
+    // Settings of the user that cannot take effect: for any communicator, or, if they are regions,
+    // for one of this size.
     const Fault kind = as_error(reason).fault();
     if (mpi::world_rank() == 0 && kind == Fault::info) {
       warn_once("the program runs without vicinal: ", reason.what());
@@ -70,7 +72,7 @@ void leave_to_mpi(const char* how, const std::exception& reason) noexcept {
       line << "a communicator of " << how << " is left to MPI: " << reason.what();
     });
   } catch (const std::exception&) {
-    // Without memory, it is left all the same.
+    // The communicator is left to MPI even if this fails to allocate.
   }
 }
 

@@ -1,11 +1,14 @@
-// Functions in which a program waits for another rank while MPI makes no progress, and so does not call us
-// (mpi/own_progress.hpp).
+// Functions in which a program waits for another rank while MPI makes no progress, and so does not
+// call vicinal (mpi/own_progress.hpp).
 //
-// Programs call some of them in a loop until another rank has done something. Not every MPI makes progress in each of these,
-// least of all where nothing has to be waited for; so each call makes it once. MPI_Win_wait is such a loop.
-// Others wait inside the run-time system, PMIx: so Open MPI does where processes are started or connected, and where a
-// communicator is made of a group. Another thread calls PMIx meanwhile, and touches nothing of MPI's, so that any level of threads
-// will do; the program's makes MPI's progress.
+// Programs call some of them in a loop until another rank has done something. Not every MPI makes
+// progress in each of these, least of all if there is nothing to wait for. So each call makes
+// progress once. MPI_Win_wait is such a loop.
+//
+// Others wait inside the run-time system, PMIx. Open MPI does so where it starts or connects
+// processes, and where it makes a communicator of a group. Here another thread calls PMIx, and
+// calls nothing of MPI's, so any thread level works. The program's thread makes MPI's progress
+// meanwhile.
 #include <mpi.h>
 
 #include <algorithm>
@@ -16,12 +19,12 @@
 #include <thread>
 #include <utility>
 
-#include "execute/activity.hpp"
 #include "interpose/functions.h"
 #include "interpose/own.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/own_progress.hpp"
 #include "mpi/window.hpp"
+#include "progress/activity.hpp"
 
 namespace vicinal::interpose {
 namespace {
@@ -32,7 +35,7 @@ struct Name {
   char text[length];
 };
 
-/// A function that is nothing but its arguments here: the preload library hands on each as such a word.
+/// An argument of any function: the preload library passes each on as such a word.
 using Word = long;
 
 template <Name name, class... Words>

@@ -1,4 +1,4 @@
-// Adds up, of each node, the sets of CPUs that its ranks may run on.
+// Sums, for each node, the CPU sets of its ranks.
 #include "locality/core_shares.hpp"
 
 #include <algorithm>

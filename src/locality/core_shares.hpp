@@ -1,4 +1,4 @@
-// How many cores the ranks of a node share, from what they say of the CPUs they may run on.
+// Estimates how many cores the ranks of a node share, from the CPUs on which they may run.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 namespace vicinal {
 
 struct CpuClaim {
-  std::int64_t cpus = 0;  ///< on how many the rank may run; 0 where it does not know
-  std::int64_t set = 0;   ///< which they are: the same number for the same ones
-  double told =
-      -1;  ///< cores that the node's ranks share as a person says, 0 for one each; -1 where nobody does
+  std::int64_t cpus = 0;  ///< number of CPUs on which the rank may run; 0 if unknown
+  std::int64_t set = 0;   ///< identifies the CPUs: equal for equal sets
+  /// Cores that the node's ranks share, as set by the user; 0 for one core each, -1 if not set.
+  double told = -1;
 };
 
-/// Cores and the ranks that have them: one each, or fewer that they share. The two are kept apart, since a quotient
-/// taken as many times as there are ranks need not be the cores again.
+/// A number of cores and the number of ranks that share them: one core each, or fewer. Both numbers
+/// are kept, because rounding could make ranks times quotient differ from the cores.
 struct CoreShare {
   double cores = 1;
   int ranks = 1;
@@ -24,9 +24,10 @@ struct CoreShare {
   friend bool operator==(const CoreShare&, const CoreShare&) = default;
 };
 
-/// Of each rank what its node has; one core each where nothing is known, and no more than that. What the
-/// lowest rank of a node was told holds for it. Otherwise sets of CPUs that differ are taken to have none in common: a
-/// launcher binds ranks to parts of a node, or leaves them all to the system.
+/// Returns, for each rank, the cores and ranks of its node: at most one core per rank, and one each
+/// if nothing is known. `told` of a node's lowest rank applies to all its ranks. Without
+/// it, different CPU sets are assumed to be disjoint: a launcher binds ranks to parts of a node, or
+/// leaves placement to the system.
 std::vector<CoreShare> core_shares(const std::vector<int>& node_of,
                                    std::span<const CpuClaim> claims);
 

@@ -1,6 +1,6 @@
-// Regions and hosts as labels per rank, and the ways a user can say what a region is. A region map
-// is given once and trusted by every planner, so it is checked here to the last character: a slip
-// that went through would only show as bad performance.
+// Regions and hosts as labels per rank, and the forms in which a user can specify regions. All
+// planners trust a region map, so it is checked strictly here: an undetected mistake would show
+// only as bad performance.
 #include "locality/machine.hpp"
 
 #include <charconv>
@@ -13,7 +13,8 @@
 namespace vicinal {
 namespace {
 
-/// Numbers labels from 0 in the order of their first appearance; returns how many there are.
+/// Numbers labels from 0 in the order of their first appearance; returns the number of distinct
+/// labels.
 template <class Label>
 int number(const std::vector<Label>& labels, std::vector<int>& numbers) {
   std::unordered_map<Label, int> known;
@@ -33,8 +34,8 @@ int renumber(std::vector<int>& labels, const char* what) {
   return number(labels, labels);
 }
 
-/// What so many of a share's ranks have of its cores: all of them just these, and no part comes out above a whole number
-/// of cores that it is not above.
+/// Returns the part of a share's cores for `ranks` of its ranks. It multiplies first, so that
+/// rounding cannot raise the result above a whole number of cores.
 double part_of(const CoreShare& share, int ranks) {
   return ranks == share.ranks ? share.cores : share.cores * ranks / share.ranks;
 }

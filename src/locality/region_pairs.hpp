@@ -1,8 +1,7 @@
-// Which members of two regions lead the traffic between them, where that of each pair of regions goes
-// through one rank on either side and nobody is to be asked who that is: it follows from the regions'
-// numbers. The pairs of a region are dealt out to its members in turn, and both directions of a pair
-// are between the same two ranks. And whether the members of a region can share memory, in which they
-// gather what their leaders are to send.
+// Leaders of region pairs: the traffic between two regions passes through one rank of each. The
+// leader follows from the region numbers, so no rank needs to ask. Leadership of a region's pairs
+// is distributed round-robin over its members. Both directions of a pair use the same two ranks.
+// The members of a region that share a host can gather in shared memory what their leaders send.
 #pragma once
 
 #include <algorithm>
@@ -13,23 +12,23 @@
 
 namespace vicinal {
 
-/// The place in its region, among so many members, of its leader for another region.
+/// Returns the index of a region's leader for region `other`, among the region's `members` ranks.
 [[nodiscard]] inline int place_of_leader(std::size_t members, int other) {
   return static_cast<int>(static_cast<std::size_t>(other) % members);
 }
 
-/// The rank that leads the traffic of `region` with `other`.
+/// Returns the rank that leads the traffic of `region` with `other`.
 [[nodiscard]] inline int leader(const Machine& machine, int region, int other) {
   const std::span<const int> members = machine.members(region);
   return members[static_cast<std::size_t>(place_of_leader(members.size(), other))];
 }
 
-/// The rank that speaks for a region where all regions meet.
+/// Returns the rank that represents a region in exchanges among all regions.
 [[nodiscard]] inline int region_leader(const Machine& machine, int region) {
   return machine.members(region).front();
 }
 
-/// Whether all members of a region live on one host.
+/// Returns whether all members of a region live on one host.
 [[nodiscard]] inline bool share_a_host(const Machine& machine, int region) {
   const std::span<const int> members = machine.members(region);
   return std::all_of(members.begin(), members.end(),

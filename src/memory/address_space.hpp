@@ -1,4 +1,4 @@
-// Address space alone: pages come where something is written.
+// Reserved address space. The system allocates a page when it is first written.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace vicinal {
 
-/// Room of a size that nobody knows yet. Empty where the system gives none; move-only.
+/// Address range for data whose size is not known yet. Empty if the system refuses it; move-only.
 class AddressSpace {
  public:
   AddressSpace() = default;
@@ -21,7 +21,7 @@ class AddressSpace {
   AddressSpace& operator=(const AddressSpace&) = delete;
   ~AddressSpace();
   [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
-  /// Leaves it to the process, for what may still be written.
+  /// Never unmaps the range: something may still write to it.
   void leave() noexcept { bytes_ = {}; }
 
  private:

@@ -1,6 +1,6 @@
-// Creating, joining and sub-allocating the shared file. Layout: a header of one page, whose nonce tells
-// members that they have opened the right object (a process number means another process in another
-// container), then the levels, one window for each member in each.
+// Creates, joins and sub-allocates the shared file. Layout: a header, then the levels, each with
+// one window per member. A nonce in the header identifies the file, because a process number means
+// another process in another container.
 #include "memory/arena.hpp"
 
 #include <fcntl.h>
@@ -41,7 +41,7 @@ constexpr std::int64_t growth = 4;
 constexpr std::size_t most_levels = 9;  ///< the last has windows of 256 GiB
 constexpr std::int64_t chunks_per_window = 64;
 
-/// Nobody may cut off what others have mapped, nor take the seals off.
+/// Prevents every process from truncating what others have mapped, and from removing the seals.
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 struct Header {
@@ -58,7 +58,7 @@ std::int64_t limit_of(decltype(RLIMIT_AS) resource) {
 
 std::string reason() { return std::strerror(errno); }
 
-/// A descriptor that is closed unless it is kept.
+/// A descriptor that is closed unless kept.
 class Descriptor {
  public:
   explicit Descriptor(int value) : value_(value) {}
@@ -78,7 +78,7 @@ std::byte* map(int descriptor, std::int64_t begin, std::int64_t size) {
   void* base = mmap(nullptr, static_cast<std::size_t>(size), PROT_READ | PROT_WRITE,
                     MAP_SHARED | MAP_NORESERVE, descriptor, begin);
   if (base == MAP_FAILED) return nullptr;
-  // A core dump need not walk holes.
+  // Keeps the holes out of core dumps.
   madvise(base, static_cast<std::size_t>(size), MADV_DONTDUMP);
   return static_cast<std::byte*>(base);
 }
@@ -91,12 +91,13 @@ std::uint64_t random_number() {
   return (high << 32 | device()) ^ static_cast<std::uint64_t>(getpid());
 }
 
-/// Names of objects for one communicator's setting up; those found at other times are of processes that
-/// were killed then.
+/// Prefix of names that exist only while a communicator is set up. Names found later belong to
+/// killed processes.
 constexpr const char* name_prefix = "/vicinal-";
 constexpr const char* named_folder = "/dev/shm";
 
-/// Takes away what killed processes of this user have left. Whoever still needs a name holds a lock on it.
+/// Removes names that killed processes of this user left behind. A process that still needs a name
+/// holds a lock on it.
 void sweep_names() noexcept {
   std::error_code error;
   for (std::filesystem::directory_iterator entry(named_folder, error), end; !error && entry != end;
@@ -106,7 +107,7 @@ void sweep_names() noexcept {
     if (!name.starts_with(name_prefix)) continue;
     const Descriptor descriptor(shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0));
     struct stat status{};
-    // A new one may not have been locked yet.
+    // A new file may not be locked yet.
     if (descriptor.get() < 0 || fstat(descriptor.get(), &status) != 0 ||
         status.st_uid != geteuid() || std::time(nullptr) - status.st_mtime < 60) {
       continue;
@@ -115,8 +116,8 @@ void sweep_names() noexcept {
   }
 }
 
-/// Where the creator's file is found, after making sure that nothing else is there: opening a device or
-/// the end of a pipe would be noticed by others.
+/// Returns the path of the creator's file. First checks that nothing else is there: opening a
+/// device or a pipe could affect other processes.
 std::string path_of(const Arena::Invitation& invitation) {
   const std::string path =
       "/proc/" + std::to_string(invitation.pid) + "/fd/" + std::to_string(invitation.descriptor);
@@ -129,7 +130,7 @@ std::string path_of(const Arena::Invitation& invitation) {
   return path;
 }
 
-/// What can be said before anything is read.
+/// Checks what can be checked before anything is read.
 bool is_announced(const Arena::Invitation& invitation, int descriptor) {
   struct stat status{};
   if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) return false;
@@ -148,15 +149,15 @@ std::int64_t Arena::Level::chunk() const {
                   std::max(window / chunks_per_window / page, std::int64_t{1}) * page);
 }
 
-/// Each window four times as large as the last, as many as there is room for; the last takes what is left
-/// of the room. Empty where not even the first fits.
+/// Lays out levels while they fit, each window four times as large as the last. The last level
+/// takes the remaining room. Empty if not even the first level fits.
 std::vector<Arena::Level> Arena::levels_of(std::int64_t members, std::int64_t size) {
   std::vector<Level> levels;
   std::int64_t begin = header_bytes;
   std::int64_t window = first_window;
   while (levels.size() < most_levels && window <= (size - begin) / members) {
     levels.push_back({begin, window, begin + members * window});
-    // Free stretches of one window never run on into the next.
+    // The gap keeps free ranges of adjacent windows from merging.
     begin = levels.back().end + largest_chunk;
     window *= growth;
   }
@@ -176,7 +177,7 @@ std::unique_ptr<Arena> Arena::create(int members, Backing backing, std::int64_t 
   invitation.nonce = random_number();
   const std::int64_t smallest = header_bytes + members * first_window;
   if (size <= 0) {
-    // Exceeding the limit on file sizes is a signal, not an error code.
+    // Exceeding the limit on file sizes raises a signal, not an error code.
     size = std::min(levels_of(members, std::numeric_limits<std::int64_t>::max()).back().end,
                     limit_of(RLIMIT_FSIZE));
   }
@@ -234,11 +235,11 @@ std::unique_ptr<Arena> Arena::attach(const Invitation& invitation, int index, in
   std::string path = invitation.name;
   int opened = -1;
   if (path.empty()) {
-    // What lies in /proc is a link in any case, so O_NOFOLLOW would refuse it.
+    // Entries of /proc/PID/fd are links, so O_NOFOLLOW would refuse them.
     path = path_of(invitation);
     opened = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   } else {
-    opened = shm_open(path.c_str(), O_RDWR | O_CLOEXEC, 0);  // follows no link by itself
+    opened = shm_open(path.c_str(), O_RDWR | O_CLOEXEC, 0);  // does not follow links
   }
   if (opened < 0) fail(Fault::memory, "shared memory at ", path, ": ", reason());
   Descriptor descriptor(opened);
@@ -269,8 +270,8 @@ Arena::Arena(const Invitation& invitation, int index, int descriptor, std::byte*
   for (const Level& level : levels_) free_.emplace(level.of(index), level.window);
 }
 
-/// Whether this is the process that has made or joined the arena. What that process forks has the
-/// mapping too, but must leave alone what the others see: the name, and the pages.
+/// Returns whether this process created or joined the arena. A forked child has the mapping too,
+/// but must not touch shared state: the name and the pages.
 bool Arena::is_own() const noexcept { return getpid() == pid_; }
 
 Arena::~Arena() {
@@ -329,9 +330,9 @@ std::int64_t Arena::allocate(std::size_t bytes, std::size_t alignment) {
       const std::int64_t end = begin + wanted;
       const std::int64_t hole_end = hole_begin + hole_bytes;
       if (end > hole_end) continue;
-      static_cast<void>(at(begin));  // has an address
+      static_cast<void>(at(begin));  // maps the window
       back_zeroed(begin, end);
-      // All that takes memory before anything is changed.
+      // Allocates everything before changing anything.
       Stretches taken{{begin, wanted}}, behind;
       if (end < hole_end) behind.emplace(end, hole_end - end);
       if (begin > hole_begin) {

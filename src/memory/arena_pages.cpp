@@ -1,4 +1,4 @@
-// The pages behind an arena's allocations: taken from the system when first used, and given back.
+// The pages of an arena's allocations: taken from the system on first use, and returned.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -28,7 +28,8 @@ int reserve(int descriptor, std::int64_t begin, std::int64_t bytes) {
   return result;
 }
 
-/// Makes sure that [begin, end), of one window, has pages and that they are zero. Fresh pages are.
+/// Ensures that [begin, end), within one window, has pages and that they are zero. Fresh pages are
+/// zero.
 void Arena::back_zeroed(std::int64_t begin, std::int64_t end) {
   const std::size_t number = level_of(begin);
   const std::int64_t window = levels_[number].of(index_);
@@ -65,8 +66,8 @@ void Arena::back_zeroed(std::int64_t begin, std::int64_t end) {
   }
 }
 
-/// Returns the pages of whole chunks in the free stretch [begin, end) of one window. A system that cannot
-/// keeps them, still marked as backed, hence zeroed when they are used again.
+/// Returns the pages of whole chunks in the free range [begin, end) of one window. If the system
+/// cannot free them, they stay marked as backed and are zeroed on reuse.
 void Arena::give_back(std::int64_t begin, std::int64_t end) {
   const std::size_t number = level_of(begin);
   const std::int64_t window = levels_[number].of(index_);

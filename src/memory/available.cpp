@@ -1,6 +1,6 @@
-// From /proc/meminfo and, for each control group from the process's own up to the root, the memory limit
-// and what is used of it (version 2, and version 1 under its own mount). File caches count as used by a
-// group, though they can be given up; so what is said is rather too little than too much.
+// Reads /proc/meminfo, and the memory limit and usage of each control group from the process's own
+// up to the root. Supports version 2, and version 1 under its own mount. A group's usage includes
+// file caches, which can be reclaimed, so the result may be too low but not too high.
 #include "memory/available.hpp"
 
 #include <algorithm>
@@ -23,14 +23,14 @@ std::int64_t of_system(const std::string& root) {
   return unlimited;
 }
 
-/// The number in a file; `unlimited` where there is none ("max", or no file).
+/// Returns the number in a file; `unlimited` if there is none ("max", or no file).
 std::int64_t number_in(const std::string& path) {
   std::ifstream file(path);
   std::int64_t number = 0;
   return file >> number ? number : unlimited;
 }
 
-/// `group` is the path of the process's own, such as "/" or "/jobs/17".
+/// `group` is the path of the process's own group, such as "/" or "/jobs/17".
 std::int64_t of_groups(const std::string& mount, std::string group, const char* limit_name,
                        const char* used_name) {
   std::int64_t least = unlimited;

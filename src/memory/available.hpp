@@ -1,4 +1,5 @@
-// How much memory can still be had. A request beyond it would not fail, but end processes.
+// Memory still available to this process. A request beyond it does not fail: the system kills
+// processes.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +7,8 @@
 
 namespace vicinal {
 
-/// What the system and the control groups of this process could still give, where they say; otherwise the
-/// largest number. `root` is where /proc and /sys are found.
+/// Bytes that the system and this process's control groups can still provide; the largest number if
+/// they do not say. `root` is the directory that contains /proc and /sys.
 std::int64_t available_memory(const std::string& root = "");
 
 }  // namespace vicinal

@@ -1,5 +1,5 @@
-// Where the bytes of stretches have their places, and what is kept for the next ones.
-#include "memory/stand_in.hpp"
+// Places the bytes of ranges in a block, and keeps blocks and jobs for later calls.
+#include "memory/bounce_buffer.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -9,12 +9,12 @@ namespace vicinal {
 
 namespace {
 
-/// Places keep the alignment that the originals have to each other.
+/// Places keep the relative alignment of the originals.
 constexpr Index line_bytes = 64;
-/// So that pieces that grow a little find room.
+/// Gives pieces that grow a little enough room.
 constexpr std::size_t least_block_bytes = 4096;
 
-/// From the lowest address to places in a block: one run for what touches.
+/// Maps offsets from the lowest address to places in a block; touching ranges become one run.
 std::vector<CopyRun> runs_of(std::vector<UserBytes>& stretches) {
   std::erase_if(stretches, [](const UserBytes& stretch) { return stretch.bytes == 0; });
   std::sort(stretches.begin(), stretches.end(),
@@ -35,7 +35,8 @@ std::vector<CopyRun> runs_of(std::vector<UserBytes>& stretches) {
 
 }  // namespace
 
-std::unique_ptr<StandInPool::Kit> StandInPool::find(const Kit& wanted, std::size_t bytes) {
+std::unique_ptr<BounceBufferPool::Kit> BounceBufferPool::find(const Kit& wanted,
+                                                              std::size_t bytes) {
   const Lock lock(mutex_);
   auto found = std::find_if(idle_.begin(), idle_.end(),
                             [&](const auto& kit) { return kit->is_for(wanted); });
@@ -50,7 +51,7 @@ std::unique_ptr<StandInPool::Kit> StandInPool::find(const Kit& wanted, std::size
   return kit;
 }
 
-std::unique_ptr<StandInPool::Kit> StandInPool::take(Kit wanted, std::size_t bytes) {
+std::unique_ptr<BounceBufferPool::Kit> BounceBufferPool::take(Kit wanted, std::size_t bytes) {
   auto kit = find(wanted, bytes);
   if (kit && kit->is_for(wanted)) return kit;
   MemoryKind& kind = *wanted.kind;
@@ -71,8 +72,8 @@ std::unique_ptr<StandInPool::Kit> StandInPool::take(Kit wanted, std::size_t byte
   return std::make_unique<Kit>(std::move(wanted));
 }
 
-void StandInPool::give_back(std::unique_ptr<Kit> kit) noexcept {
-  std::unique_ptr<Kit> oldest;  // goes after the lock
+void BounceBufferPool::give_back(std::unique_ptr<Kit> kit) noexcept {
+  std::unique_ptr<Kit> oldest;  // freed after the lock is released
   const Lock lock(mutex_);
   idle_.push_back(std::move(kit));
   if (idle_.size() <= most_idle) return;
@@ -80,8 +81,8 @@ void StandInPool::give_back(std::unique_ptr<Kit> kit) noexcept {
   idle_.erase(idle_.begin());
 }
 
-StandIn::StandIn(StandInPool& pool, MemoryKind& kind, Way way, From from,
-                 std::vector<UserBytes> stretches)
+BounceBuffer::BounceBuffer(BounceBufferPool& pool, MemoryKind& kind, Way way, From from,
+                           std::vector<UserBytes> stretches)
     : pool_(pool), way_(way) {
   std::vector<CopyRun> runs = runs_of(stretches);
   lowest_ = stretches.front().begin;
@@ -91,7 +92,7 @@ StandIn::StandIn(StandInPool& pool, MemoryKind& kind, Way way, From from,
   if (!fetched) {
     for (CopyRun& run : runs) std::swap(run.source, run.target);
   }
-  StandInPool::Kit wanted;
+  BounceBufferPool::Kit wanted;
   wanted.kind = &kind;
   wanted.inside = {fetched || reaches, !fetched || reaches};
   wanted.is_apart = from == From::anywhere && runs.size() > 1;
@@ -100,17 +101,17 @@ StandIn::StandIn(StandInPool& pool, MemoryKind& kind, Way way, From from,
   under_way_.reserve(kit_->jobs.size());
 }
 
-StandIn::~StandIn() {
+BounceBuffer::~BounceBuffer() {
   drop();
   pool_.give_back(std::move(kit_));
 }
 
-void StandIn::drop() noexcept {
+void BounceBuffer::drop() noexcept {
   for (MemoryJob* const job : under_way_) job->drop();
   under_way_.clear();
 }
 
-std::byte* StandIn::at(const std::byte* address) const {
+std::byte* BounceBuffer::at(const std::byte* address) const {
   const Index offset = address - lowest_;
   const auto place = [this](const CopyRun& run) {
     return way_ == Way::fetched ? std::pair(run.source, run.target)
@@ -123,7 +124,7 @@ std::byte* StandIn::at(const std::byte* address) const {
   return kit_->block.data() + here + (offset - original);
 }
 
-void StandIn::begin() try {
+void BounceBuffer::begin() try {
   std::byte* const here = kit_->block.data();
   std::byte* const from = way_ == Way::fetched ? lowest_ : here;
   std::byte* const to = way_ == Way::fetched ? here : lowest_;
@@ -138,7 +139,7 @@ void StandIn::begin() try {
   throw;
 }
 
-bool StandIn::poll() try {
+bool BounceBuffer::poll() try {
   while (!under_way_.empty()) {
     if (!under_way_.back()->poll()) return false;
     under_way_.pop_back();
@@ -149,7 +150,7 @@ bool StandIn::poll() try {
   throw;
 }
 
-void StandIn::copy(void (*meanwhile)() noexcept) {
+void BounceBuffer::copy(void (*meanwhile)() noexcept) {
   begin();
   while (!poll()) meanwhile();
 }

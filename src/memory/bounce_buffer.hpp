@@ -1,8 +1,9 @@
-// What lies in memory that neither the processor nor MPI reaches, a GPU's say, stood in for by memory of the host as long as a
-// call lasts. Of what is sent the stand-in is fetched before the call goes on, what has come is brought back before it is over.
+// Bounce buffers: host memory that replaces buffers which neither the processor nor MPI reaches,
+// such as a GPU's, during one call. Data to send are copied into it before the call continues;
+// received data are copied back before the call completes.
 //
-// Pinned memory takes longer to allocate than most calls last, and jobs take time to prepare, so a pool keeps what the last
-// stand-ins had: a loop's calls, whose pieces lie alike each time, find theirs ready.
+// Pinned memory takes longer to allocate than most calls last, and jobs take time to prepare. So a
+// pool keeps both for later calls: calls in a loop with the same layout find theirs ready.
 #pragma once
 
 #include <cstddef>
@@ -16,81 +17,85 @@
 
 namespace vicinal {
 
-/// A stretch of a user's buffer.
+/// A range of a user's buffer.
 struct UserBytes {
   std::byte* begin = nullptr;
   std::int64_t bytes = 0;
 };
 
-/// Any thread may use it.
-class StandInPool {
+/// Thread-safe.
+class BounceBufferPool {
  public:
-  /// How many that nobody uses are kept; of more, those go first that have been kept for longest.
+  /// Maximum number of idle entries; beyond it the pool frees the one that has been idle longest.
   static constexpr std::size_t most_idle = 8;
 
-  StandInPool() { idle_.reserve(most_idle + 1); }
-  StandInPool(const StandInPool&) = delete;
-  StandInPool& operator=(const StandInPool&) = delete;
-  ~StandInPool() = default;
+  BounceBufferPool() { idle_.reserve(most_idle + 1); }
+  BounceBufferPool(const BounceBufferPool&) = delete;
+  BounceBufferPool& operator=(const BounceBufferPool&) = delete;
+  ~BounceBufferPool() = default;
 
  private:
-  friend class StandIn;
+  friend class BounceBuffer;
 
-  /// Memory of the host, and what copies between it and memory that lies as some runs say.
+  /// Host memory, and the jobs that copy between it and user memory laid out as `runs`.
   struct Kit {
     MemoryKind* kind = nullptr;
     Sides inside;
     bool is_apart = false;
     std::vector<CopyRun> runs;
     MemoryBlock block;
-    std::vector<std::unique_ptr<MemoryJob>> jobs;  ///< one for all runs, or apart, one for each
+    std::vector<std::unique_ptr<MemoryJob>> jobs;  ///< one for all runs; if is_apart, one per run
 
     [[nodiscard]] bool is_for(const Kit& other) const {
       return kind == other.kind && inside.from == other.inside.from &&
              inside.to == other.inside.to && is_apart == other.is_apart && runs == other.runs;
     }
   };
-  /// With a block of so many bytes and jobs: one for such runs, else one whose block has room, else a new one.
+  /// Returns a kit with the wanted jobs and a block of at least `bytes` bytes. Prefers an idle kit
+  /// for the same runs, then any idle kit with a block large enough.
   std::unique_ptr<Kit> take(Kit wanted, std::size_t bytes);
   std::unique_ptr<Kit> find(const Kit& wanted, std::size_t bytes);
   void give_back(std::unique_ptr<Kit> kit) noexcept;
 
   Mutex mutex_;
-  std::vector<std::unique_ptr<Kit>> idle_ VICINAL_GUARDED_BY(mutex_);  ///< the last one last
+  /// Most recently returned last.
+  std::vector<std::unique_ptr<Kit>> idle_ VICINAL_GUARDED_BY(mutex_);
 };
 
-class StandIn {
+class BounceBuffer {
  public:
   enum class Way : std::uint8_t { fetched, brought_back };
-  /// Whether all stretches lie in one buffer, or each may be an allocation of its own.
+  /// Location of the ranges: all in one buffer, or each possibly in an allocation of its own.
   enum class From : std::uint8_t { one_buffer, anywhere };
 
-  /// Of some stretches, at least one of them with bytes, that lie in memory of a kind. Each byte has one place, however many have it, and those
-  /// that touch each other lie side by side, so that they are one copy. Throws where no memory can be had for them.
-  StandIn(StandInPool& pool, MemoryKind& kind, Way way, From from,
-          std::vector<UserBytes> stretches);
-  StandIn(const StandIn&) = delete;
-  StandIn& operator=(const StandIn&) = delete;
-  /// Sees to it that nothing is copied any more.
-  ~StandIn();
+  /// Prepares a bounce buffer for `stretches`, ranges in memory of `kind`; at least one is not
+  /// empty. Each byte has one place, even if ranges overlap. Touching ranges become one copy.
+  /// Throws if the memory cannot be allocated.
+  BounceBuffer(BounceBufferPool& pool, MemoryKind& kind, Way way, From from,
+               std::vector<UserBytes> stretches);
+  BounceBuffer(const BounceBuffer&) = delete;
+  BounceBuffer& operator=(const BounceBuffer&) = delete;
+  /// Stops copying before it returns.
+  ~BounceBuffer();
 
-  /// Where it has what lies at an address of a stretch, up to the end of that.
+  /// Address in the bounce buffer for `address`, which lies in one of the ranges; valid up to the
+  /// end of that range.
   [[nodiscard]] std::byte* at(const std::byte* address) const;
 
-  /// Begins to copy. Both throw what that has failed with; nothing is under way then.
+  /// Begins to copy. begin() and poll() throw the error of the copy; nothing is in progress then.
   void begin();
-  /// Whether what was begun, if anything, is over. Never waits.
+  /// Returns whether the copy, if any was begun, has completed. Never waits.
   [[nodiscard]] bool poll();
-  /// Copies, and calls `meanwhile` until that is over.
+  /// Copies, and calls `meanwhile` until the copy has completed.
   void copy(void (*meanwhile)() noexcept);
 
  private:
   void drop() noexcept;
 
-  StandInPool& pool_;
+  BounceBufferPool& pool_;
   Way way_;
-  std::byte* lowest_ = nullptr;  ///< of the addresses, from which runs count
-  std::unique_ptr<StandInPool::Kit> kit_;
+  std::byte* lowest_ = nullptr;  ///< lowest address; runs are relative to it
+  std::unique_ptr<BounceBufferPool::Kit> kit_;
   std::vector<MemoryJob*> under_way_;
 };
 

@@ -1,4 +1,4 @@
-// Mapping memory twice, and jobs that take their time.
+// Maps memory twice, and runs jobs with a delay.
 #include "memory/delayed_memory.hpp"
 
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 
 namespace vicinal {
 
-/// One list of copies or of reductions.
+/// A job with one list of copies or of reductions.
 template <class Runs>
 class DelayedMemory::Delayed final : public MemoryJob {
  public:
@@ -22,7 +22,7 @@ class DelayedMemory::Delayed final : public MemoryJob {
   bool begin(const std::byte* from, std::byte* to) override {
     from_ = memory_.reach(from);
     to_ = memory_.reach(to);
-    // Some at once, others after a few polls: neighbours far apart.
+    // Some jobs finish at once, others after a few polls, as with near and far neighbors.
     polls_left_ = static_cast<int>(memory_.begun_.fetch_add(1) * 7919U % 13U % 6U);
     under_way_ = true;
     memory_.under_way_.fetch_add(1);

@@ -1,10 +1,10 @@
-// A kind of memory for tests, which stands for a device's. What is allocated in it lies on pages that neither the
-// program nor MPI can touch: only the kind's jobs can, through a second mapping. A job does all
-// of its work at the end, some polls after it was begun; how many differs from one to the next, so that
-// those begun together finish in another order. So whoever looks too early, or overwrites too early,
-// gets wrong values; and whoever goes round the jobs ends.
+// A kind of memory for tests, which simulates a device's. Its allocations lie on pages that neither
+// the program nor MPI can access; only the kind's jobs can, through a second mapping. A job does
+// all its work at its end, after zero or more polls. The number of polls varies, so jobs begun
+// together finish in another order. Code that reads or overwrites too early gets wrong values; code
+// that bypasses the jobs crashes.
 //
-// Its jobs serve the host's memory as well: tests that have it treated as of this kind run through them.
+// Its jobs also work on host memory: tests that treat host memory as this kind run through them.
 #pragma once
 
 #include <atomic>
@@ -34,14 +34,14 @@ class DelayedMemory final : public MemoryKind {
                                                              ElementType type,
                                                              Sides inside) override;
 
-  /// Where the bytes at an address can be touched.
+  /// Accessible address of the bytes at `address`.
   [[nodiscard]] std::byte* reach(const std::byte* address) const;
-  /// Until let_go(), nothing finishes.
+  /// No job finishes until let_go().
   void hold() { held_.store(true); }
   void let_go() { held_.store(false); }
-  /// The next job to finish fails instead.
+  /// Makes the next job that would finish fail instead.
   void fail_next() { fails_.store(true); }
-  /// How many are begun and not finished.
+  /// Number of jobs that are begun and not finished.
   [[nodiscard]] int under_way() const { return under_way_.load(); }
 
  private:
@@ -52,7 +52,7 @@ class DelayedMemory final : public MemoryKind {
     std::byte* touchable = nullptr;
   };
 
-  /// Its counterpart in the second mapping; null where it is not of this kind.
+  /// Address in the second mapping; null if `address` is not of this kind.
   [[nodiscard]] std::byte* touchable(const std::byte* address) const;
 
   std::atomic<bool> held_ = false;
@@ -61,8 +61,8 @@ class DelayedMemory final : public MemoryKind {
   std::atomic<std::uint32_t> begun_ = 0;
   mutable Mutex mutex_;
   std::map<const std::byte*, Mapping> mappings_
-      VICINAL_GUARDED_BY(mutex_);   ///< by what was handed out
-  std::atomic<int> allocated_ = 0;  ///< how many: whoever asks of other memory takes no lock
+      VICINAL_GUARDED_BY(mutex_);   ///< by address handed out
+  std::atomic<int> allocated_ = 0;  ///< number of allocations: at 0, queries take no lock
 };
 
 [[nodiscard]] DelayedMemory& delayed_memory();

@@ -1,4 +1,4 @@
-// The host's memory: the processor moves it, and MPI reaches it.
+// Host memory: the processor and MPI access it directly.
 #include <cstring>
 #include <new>
 

@@ -1,4 +1,4 @@
-// Small arrays stay in small pages, whose memory others use, too.
+// Small arrays stay in small pages, which they share with other data.
 #include "memory/huge_pages.hpp"
 
 #include <cstdint>
@@ -17,7 +17,7 @@ constexpr std::size_t worth_it = 2 * huge_page;
 }  // namespace
 
 void* allocate_in_huge_pages(std::size_t bytes) {
-  // Where the first large page begins is left to the system: so one alignment serves all sizes.
+  // Alignment to a cache line serves all sizes, so the first huge page may begin inside the array.
   void* memory = ::operator new(bytes, std::align_val_t{cache_line});
 #ifdef MADV_HUGEPAGE
   if (bytes >= worth_it) {
@@ -25,7 +25,7 @@ void* allocate_in_huge_pages(std::size_t bytes) {
     const auto address = reinterpret_cast<std::uintptr_t>(begin);
     const std::size_t before = (huge_page - address % huge_page) % huge_page;
     const std::size_t inside = (bytes - before) / huge_page * huge_page;
-    madvise(begin + before, inside, MADV_HUGEPAGE);  // a wish: a refusal changes nothing
+    madvise(begin + before, inside, MADV_HUGEPAGE);  // a hint: a refusal changes nothing
   }
 #endif
   return memory;

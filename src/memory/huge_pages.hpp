@@ -1,16 +1,16 @@
-// Large arrays that are read and written in no order: in pages of four kilobytes nearly each access would look for its page
-// in memory first. So the system is asked for large pages, where it has some; elsewhere nothing changes.
+// Huge pages for large arrays with random access: with pages of 4 KiB nearly every access would
+// miss the TLB. The request is a hint to the system; without huge pages nothing else changes.
 #pragma once
 
 #include <cstddef>
 
 namespace vicinal {
 
-/// As operator new, and for operator delete of the same alignment.
+/// As operator new. free_huge_pages() releases the memory.
 [[nodiscard]] void* allocate_in_huge_pages(std::size_t bytes);
 void free_huge_pages(void* memory) noexcept;
 
-/// For a std::vector.
+/// Allocator for std::vector.
 template <class Value>
 struct HugePages {
   using value_type = Value;

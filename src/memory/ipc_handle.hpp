@@ -1,4 +1,4 @@
-// What a process is given to open memory of another one's.
+// Handles with which a process opens memory of another process.
 #pragma once
 
 #include <array>
@@ -7,15 +7,16 @@
 
 namespace vicinal {
 
-/// The drivers' own, 64 bytes with both, whatever they mean.
-struct MemoryTicket {
+/// A driver's own IPC handle: 64 opaque bytes with both drivers.
+struct IpcHandle {
   std::array<std::byte, 64> bytes{};
-  friend bool operator==(const MemoryTicket&, const MemoryTicket&) = default;
+  friend bool operator==(const IpcHandle&, const IpcHandle&) = default;
 };
 
-/// Memory that somebody else has allocated: how others open all that was allocated there, and how far in it begins.
+/// Memory inside another owner's allocation: the IPC handle of that allocation, and the offset in
+/// it.
 struct Lease {
-  MemoryTicket ticket;
+  IpcHandle handle;
   std::int64_t offset = 0;  ///< in bytes
 };
 

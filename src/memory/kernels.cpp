@@ -1,6 +1,6 @@
-// The copy loops. Most lists are single values at scattered places: for those an array of offsets
-// and a loop over words of a size known to the compiler beats a memcpy per run by several times,
-// and 32-bit offsets halve what the loop reads besides the data.
+// The copy loops. Most lists are single values at scattered places. For those, an array of offsets
+// and a loop over words of a fixed size is several times faster than a memcpy per run. Offsets of
+// 32 bits halve what the loop reads besides the data.
 #include "memory/kernels.hpp"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace {
 
 using Form = CompiledRuns::Form;
 
-/// A list is broken up into words while the words are at most this many times the runs; beyond, the
-/// index arrays cost more than the calls to memcpy.
+/// Maximum number of words per run, on average, for a list of words. Beyond it the offset arrays
+/// cost more than the calls to memcpy.
 constexpr std::int64_t words_per_run = 4;
 
 std::vector<ByteRun> in_bytes(std::span<const CopyRun> runs, std::size_t element_bytes) {
@@ -43,7 +43,7 @@ std::vector<ByteRun> in_bytes(std::span<const CopyRun> runs, std::size_t element
   return result;
 }
 
-/// The largest word that all runs are made of without too many words; 0 when there is none.
+/// Returns the largest word size that divides all runs without too many words; 0 if there is none.
 int word_size(std::span<const ByteRun> runs, std::int64_t bytes) {
   for (const int word : {16, 8, 4}) {
     const bool divides = std::all_of(runs.begin(), runs.end(),
@@ -64,7 +64,7 @@ bool consecutive(std::span<const ByteRun> runs, std::int64_t ByteRun::* side) {
   return true;
 }
 
-/// The offset of every word on one side, narrow where all fit.
+/// Lists the offset of every word on one side, in 32 bits if `narrow`.
 void list_offsets(std::span<const ByteRun> runs, std::int64_t ByteRun::* side, int word,
                   bool narrow, std::vector<std::int32_t>& small, std::vector<std::int64_t>& large) {
   for (const ByteRun& run : runs) {

@@ -1,12 +1,12 @@
-// Kinds of memory. What a buffer is for is the plan's business (`Space`); where it lies is another thing, and
-// decides how it is allocated, copied, gathered, scattered, reduced, and whether MPI may touch it. Each
-// kind is one file that answers these questions, and one line of the table in kinds.cpp.
+// Kinds of memory. A plan defines what a buffer is for (`Space`). The kind of memory that a buffer
+// lies in decides how it is allocated, copied, gathered, scattered and reduced, and whether MPI may
+// access it. Each kind is one file and one line of the table in kinds.cpp.
 //
-// An operation on memory that the processor does not reach by itself, a device's say, is a *job*: prepared
-// when a plan is bound, begun during an execution, and perhaps finished only when it has been polled
-// some times. Host memory needs none: the kernels of kernels.hpp serve it.
+// An operation on memory that the processor cannot access directly, such as a device's, is a *job*.
+// A job is prepared when a plan is bound and begun during an execution; it may finish only after
+// several polls. Host memory needs no jobs: the kernels of kernels.hpp serve it.
 //
-// Any thread may ask a kind; a job belongs to one at a time.
+// Kinds are thread-safe; a job is used by one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -17,33 +17,34 @@
 #include <utility>
 
 #include "base/runs.hpp"
+#include "memory/ipc_handle.hpp"
 #include "memory/kernels.hpp"
-#include "memory/ticket.hpp"
 
 namespace vicinal {
 
-/// A list of copies or reductions ready to run, of which one side lies in a kind of memory and the other
-/// there or in the host's. Begun again only after it has finished.
+/// A list of copies or reductions ready to run. One side lies in a kind of memory, the other there
+/// or in host memory. May be begun again only after it has finished.
 class MemoryJob {
  public:
   MemoryJob() = default;
   MemoryJob(const MemoryJob&) = delete;
   MemoryJob& operator=(const MemoryJob&) = delete;
-  /// Drops what is under way.
+  /// Derived classes drop the operation in progress.
   virtual ~MemoryJob() = default;
-  /// Begins; whether it has finished at once. The buffers must not overlap, and stay until it has finished.
-  /// This and poll() throw what it has failed with; nothing is under way then.
+  /// Begins; returns whether the job has finished already. The buffers must not overlap, and must
+  /// stay valid until it has finished. begin() and poll() throw the job's error; nothing is in
+  /// progress then.
   virtual bool begin(const std::byte* from, std::byte* to) = 0;
-  /// Whether what was begun has finished. Never waits.
+  /// Returns whether the job has finished. Never waits.
   virtual bool poll() = 0;
-  /// Has what a program puts on a stream of its own from now on come after what was begun; false where it could not be done yet,
-  /// since some of it is not on the device. An argument fault for kinds that know no streams.
+  /// Makes later work on the program's `stream` wait for this job. Returns false while part of the
+  /// job is not on the device yet. Throws an argument fault for kinds that know no streams.
   virtual bool have_stream_await(std::uintptr_t stream);
-  /// Sees to it that what was begun, if anything, touches neither side any more.
+  /// Ensures that the job, if begun, no longer accesses either side.
   virtual void drop() noexcept = 0;
 };
 
-/// Which sides of a job lie in its kind's memory; the other lies in the host's.
+/// Sides of a job that lie in its kind's memory; the other side lies in host memory.
 struct Sides {
   bool from = true;
   bool to = true;
@@ -57,59 +58,65 @@ class MemoryKind {
   virtual ~MemoryKind() = default;
 
   [[nodiscard]] virtual const char* name() const = 0;
-  /// Whether MPI, and the processor, may read and write it where it lies.
+  /// Returns whether MPI and the processor can access this memory directly.
   [[nodiscard]] virtual bool is_reachable() const = 0;
-  /// What MPI 4.1 calls memory of this kind in "mpi_memory_alloc_kinds"; null where no MPI may be given its addresses.
+  /// Name of this kind in MPI 4.1's "mpi_memory_alloc_kinds"; null if no MPI may get its addresses.
   [[nodiscard]] virtual const char* mpi_name() const { return nullptr; }
-  /// The kind, a reachable one, in which data wait between MPI and this kind.
+  /// The reachable kind that stages data between MPI and this kind.
   [[nodiscard]] virtual MemoryKind& staging() = 0;
 
-  /// Zeros. Throws a memory fault where there is no room for them.
+  /// Allocates zeroed memory. Throws a memory fault if there is not enough.
   [[nodiscard]] virtual std::byte* allocate(std::size_t bytes) = 0;
   virtual void release(std::byte* memory) noexcept = 0;
 
-  /// Memory of this kind of another process of the host. open_shared() takes what share() has given there, for memory that
-  /// allocate() has, and close_shared() what open_shared() has given. Whoever shares keeps it until all have closed it. For kinds
-  /// that cannot, share() and open_shared() throw an unsupported fault.
-  [[nodiscard]] virtual MemoryTicket share(std::byte* memory);
-  [[nodiscard]] virtual std::byte* open_shared(const MemoryTicket& ticket);
+  /// Exports memory to other processes of the host. open_shared() opens there what share()
+  /// returned, for memory from allocate(); close_shared() closes it. The exporter keeps the memory
+  /// until all have closed it. share() and open_shared() throw an unsupported fault for kinds that
+  /// cannot export.
+  [[nodiscard]] virtual IpcHandle share(std::byte* memory);
+  [[nodiscard]] virtual std::byte* open_shared(const IpcHandle& handle);
   virtual void close_shared(std::byte*) noexcept {}
-  /// The same for memory that the program has allocated, however much of it. Whoever has allocated it keeps it until all have
-  /// closed it.
+  /// As share(), for memory that the program allocated, at any offset in its allocation. The
+  /// program keeps it until all have closed it.
   [[nodiscard]] virtual Lease lend(const std::byte* memory);
 
-  /// Whether jobs that move so many bytes take memory of that kind for this one's, as those of GPUs do with pinned memory of the
-  /// host.
+  /// Returns whether jobs that move `bytes` bytes access memory of kind `other` as if it were of
+  /// this kind. For example, GPU jobs access pinned host memory directly.
   [[nodiscard]] virtual bool reaches(const MemoryKind& other, std::int64_t /*bytes*/) const {
     return &other == this;
   }
-  /// Has jobs take pages of the host for memory of the staging kind, until they are dismissed; whether it could be done. Nobody else
-  /// has any of these pages admitted meanwhile, and they stay mapped.
-  [[nodiscard]] virtual bool admit(std::byte*, std::size_t) { return false; }
-  virtual void dismiss(std::byte*) noexcept {}
+  /// Pins pages of the host, so that jobs treat them as memory of the staging kind until unpin().
+  /// Returns whether it succeeded. Meanwhile the pages stay mapped, and nothing else may pin any of
+  /// them.
+  [[nodiscard]] virtual bool pin(std::byte*, std::size_t) { return false; }
+  virtual void unpin(std::byte*) noexcept {}
 
-  /// Has what jobs have begun go on; they may have waited for others to begin. Else that is done when one is polled again.
+  /// Launches begun jobs that wait to be batched with others. Otherwise a later poll launches them.
   virtual void launch() noexcept {}
-  /// Waits until what is under way there of streams that are followed is done: before somebody else than jobs touches it.
+  /// Waits for the work of the followed streams. Call it before code other than jobs accesses the
+  /// memory.
   virtual void await_followed() {}
-  /// A job that moves nothing and is over when that is. Null for kinds that need no jobs.
+  /// Prepares a job that moves nothing and finishes when that work has. Null for kinds that need no
+  /// jobs.
   [[nodiscard]] virtual std::unique_ptr<MemoryJob> prepare_fence() { return nullptr; }
 
-  /// Whether what is put on a stream of the program's there becomes part of a graph now.
+  /// Returns whether the program's stream is being captured into a graph.
   [[nodiscard]] virtual bool is_captured(std::uintptr_t /*stream*/) { return false; }
 
-  /// Gathers, scatters or copies, as the runs say. Null for kinds that need no jobs.
+  /// Prepares a job that gathers, scatters or copies as the runs say. Null for kinds that need no
+  /// jobs.
   [[nodiscard]] virtual std::unique_ptr<MemoryJob> prepare_copy(std::span<const CopyRun> runs,
                                                                 std::size_t element_bytes,
                                                                 Sides inside) = 0;
-  /// target = target op source, in the order of the runs. Null as above.
+  /// Prepares target = target op source, in the order of the runs. Null for kinds that need no
+  /// jobs.
   [[nodiscard]] virtual std::unique_ptr<MemoryJob> prepare_reduction(std::span<const CopyRun> runs,
                                                                      std::size_t element_bytes,
                                                                      ReduceOp op, ElementType type,
                                                                      Sides inside) = 0;
 };
 
-/// Memory that the processor and MPI reach: the kernels serve it.
+/// Memory that the processor and MPI access directly: the kernels serve it.
 class ReachableMemory : public MemoryKind {
  public:
   [[nodiscard]] bool is_reachable() const final { return true; }
@@ -126,25 +133,25 @@ class ReachableMemory : public MemoryKind {
 
 [[nodiscard]] MemoryKind& host_memory();
 
-/// Pages of the host that are admitted, as long as this lives.
-class Admission {
+/// Pins pages of the host during its lifetime.
+class Pinning {
  public:
-  Admission() = default;
-  Admission(MemoryKind& kind, std::byte* memory, std::size_t bytes)
-      : kind_(kind.admit(memory, bytes) ? &kind : nullptr), memory_(memory) {}
-  Admission(Admission&& other) noexcept
+  Pinning() = default;
+  Pinning(MemoryKind& kind, std::byte* memory, std::size_t bytes)
+      : kind_(kind.pin(memory, bytes) ? &kind : nullptr), memory_(memory) {}
+  Pinning(Pinning&& other) noexcept
       : kind_(std::exchange(other.kind_, nullptr)), memory_(other.memory_) {}
-  Admission& operator=(Admission&& other) noexcept {
+  Pinning& operator=(Pinning&& other) noexcept {
     std::swap(kind_, other.kind_);
     std::swap(memory_, other.memory_);
     return *this;
   }
-  Admission(const Admission&) = delete;
-  Admission& operator=(const Admission&) = delete;
-  ~Admission() {
-    if (kind_ != nullptr) kind_->dismiss(memory_);
+  Pinning(const Pinning&) = delete;
+  Pinning& operator=(const Pinning&) = delete;
+  ~Pinning() {
+    if (kind_ != nullptr) kind_->unpin(memory_);
   }
-  /// What they count as, null where they could not be admitted.
+  /// Kind that the pinned pages count as; null if they could not be pinned.
   [[nodiscard]] MemoryKind* kind() const { return kind_ != nullptr ? &kind_->staging() : nullptr; }
 
  private:
@@ -152,16 +159,16 @@ class Admission {
   std::byte* memory_ = nullptr;
 };
 
-/// Memory that another process has allocated, open as long as this lives.
+/// Keeps memory of another process open during its lifetime.
 class Opened {
  public:
   Opened() = default;
-  Opened(MemoryKind& kind, const MemoryTicket& ticket)
-      : kind_(&kind), ticket_(ticket), memory_(kind.open_shared(ticket)) {}
+  Opened(MemoryKind& kind, const IpcHandle& handle)
+      : kind_(&kind), handle_(handle), memory_(kind.open_shared(handle)) {}
   Opened(Opened&& other) noexcept { *this = std::move(other); }
   Opened& operator=(Opened&& other) noexcept {
     std::swap(kind_, other.kind_);
-    std::swap(ticket_, other.ticket_);
+    std::swap(handle_, other.handle_);
     std::swap(memory_, other.memory_);
     return *this;
   }
@@ -170,36 +177,39 @@ class Opened {
   }
   explicit operator bool() const { return memory_ != nullptr; }
   [[nodiscard]] MemoryKind* kind() const { return kind_; }
-  [[nodiscard]] const MemoryTicket& ticket() const { return ticket_; }
+  [[nodiscard]] const IpcHandle& handle() const { return handle_; }
   [[nodiscard]] std::byte* memory() const { return memory_; }
 
  private:
   MemoryKind* kind_ = nullptr;
-  MemoryTicket ticket_{};
+  IpcHandle handle_{};
   std::byte* memory_ = nullptr;
 };
 
-/// The kind of memory that an address lies in: the first of the table that holds it, else the host's. Null lies
-/// in the host's.
+/// Returns the kind of memory that an address lies in: the first in the table that holds it, else
+/// host memory. Null counts as host memory.
 [[nodiscard]] MemoryKind& kind_of(const void* address);
 
-/// A kind of what MPI calls so, by which a process without memory of it opens another's; null where there is none.
+/// Returns a kind with this MPI name, by which a process without such memory of its own opens
+/// another process's. Null if there is none.
 [[nodiscard]] MemoryKind* kind_called(std::string_view mpi_name);
 
-/// For tests: what no kind holds is treated as of this kind from now on. Returns the kind before.
+/// For tests: treats memory that no kind holds as `kind` from now on. Returns the previous kind.
 MemoryKind& treat_host_memory_as(MemoryKind& kind);
 
-/// The kind of an address that neither the processor nor MPI reaches; null for all others.
+/// Returns the kind of an address that neither the processor nor MPI reaches; null for other
+/// addresses.
 [[nodiscard]] MemoryKind* kind_out_of_reach(const void* address);
 
-/// Throws an unsupported fault where the processor does not reach an address; `what` names the buffer.
+/// Throws an unsupported fault if the processor does not reach the address; `what` names the
+/// buffer.
 void require_reachable(const void* address, const char* what);
 
-/// Memory of a kind.
+/// Owns memory of a kind.
 class MemoryBlock {
  public:
   MemoryBlock() = default;
-  /// Zeros, in pages that are there already.
+  /// Allocates zeroed memory, with its pages present.
   MemoryBlock(MemoryKind& kind, std::size_t bytes)
       : kind_(&kind), data_(bytes > 0 ? kind.allocate(bytes) : nullptr), bytes_(bytes) {}
   MemoryBlock(MemoryBlock&& other) noexcept

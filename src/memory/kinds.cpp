@@ -12,8 +12,8 @@ namespace vicinal {
 
 namespace {
 
-/// Who is asked of an address, in this order, answers with the kind that it lies in if that is theirs. What nobody
-/// claims is the host's.
+/// Functions asked in this order for the kind of an address. Each returns its kind, or null if the
+/// address is not of that kind. An address that none recognizes is host memory.
 constexpr std::array<MemoryKind* (*)(const void*), 2> finders{
     device_memory_at,
     [](const void* address) -> MemoryKind* {
@@ -21,12 +21,12 @@ constexpr std::array<MemoryKind* (*)(const void*), 2> finders{
     },
 };
 
-/// What tests have put in the place of the host's; null where they have not.
+/// Kind that tests substitute for host memory; null otherwise.
 std::atomic<MemoryKind*> instead_of_host = nullptr;
-/// Which of it; null: all.
+/// Predicate for the addresses that tests substitute; null means all.
 std::atomic<bool (*)(const void*)> counts_as_other = nullptr;
 
-/// The kind that a finder names, null where none does.
+/// Returns the kind that a finder names; null if none does.
 MemoryKind* holder(const void* address) {
   if (address == nullptr) return nullptr;
   for (const auto find : finders) {
@@ -63,11 +63,11 @@ bool MemoryJob::have_stream_await(std::uintptr_t) {
   fail(Fault::argument, "a stream was given to wait, but the exchange is not that of a GPU's data");
 }
 
-MemoryTicket MemoryKind::share(std::byte*) {
+IpcHandle MemoryKind::share(std::byte*) {
   fail(Fault::unsupported, name(), " memory cannot be shared with other processes");
 }
 
-std::byte* MemoryKind::open_shared(const MemoryTicket&) {
+std::byte* MemoryKind::open_shared(const IpcHandle&) {
   fail(Fault::unsupported, "memory of other processes cannot be opened as ", name(), " memory");
 }
 

@@ -1,4 +1,4 @@
-// Pages of the arena's file, as its parts and those who have pages of it to themselves need them.
+// Page operations on the arena's file, shared by the arena's parts and by users of whole pages.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-/// Really allocates a stretch of a file; 0, or -1 with errno.
+/// Allocates the pages of a range of a file. Returns 0, or -1 with errno.
 int reserve(int descriptor, std::int64_t begin, std::int64_t bytes);
 
 }  // namespace vicinal

@@ -1,6 +1,6 @@
-// Reductions over compiled runs. The order of the runs is the order of the operands, so a sum gives
-// the same bits every time; values are loaded and stored through memcpy, since nothing promises
-// that a message or an arena slot is aligned for its type.
+// Reductions over compiled runs. Operands are combined in the order of the runs, so sums are
+// bitwise reproducible. Values are loaded and stored through memcpy, since a message or an arena
+// slot may not be aligned for its type.
 #include <algorithm>
 #include <complex>
 #include <cstring>
@@ -24,7 +24,7 @@ struct Sum {
   template <class T>
   T operator()(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
-      // Wraps around, as every MPI does, without undefined behaviour.
+      // Wraps around, as in every MPI, without undefined behavior.
       using Unsigned = std::make_unsigned_t<T>;
       return static_cast<T>(
           static_cast<Unsigned>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b)));

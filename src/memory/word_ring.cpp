@@ -1,4 +1,4 @@
-// Places count words since the beginning, and are taken modulo the capacity.
+// Places count words since the ring was created; the memory index is the place modulo the capacity.
 #include "memory/word_ring.hpp"
 
 #include <algorithm>
@@ -7,21 +7,21 @@
 namespace vicinal {
 namespace {
 
-/// The letters of a plan of D take 150 to 600 words; 32 KiB hold those of a host's ranks.
+/// A plan's control messages take 150 to 600 words; 32 KiB hold those of a host's ranks.
 constexpr std::uint64_t capacity = 4096;
 
 }  // namespace
 
 struct WordRing::Ends {
-  alignas(64) std::atomic<std::uint64_t> tail;  ///< up to which places are reserved
-  alignas(64) std::atomic<std::uint64_t> head;  ///< up to which they are read
+  alignas(64) std::atomic<std::uint64_t> tail;  ///< places reserved so far
+  alignas(64) std::atomic<std::uint64_t> head;  ///< places read so far
 };
 
 std::size_t WordRing::bytes() { return sizeof(Ends) + capacity * sizeof(std::int64_t); }
 
 std::size_t WordRing::most_words() { return capacity / 4; }
 
-// Atomic counters without a lock need no other construction than zeroed memory.
+// Zeroed memory is a valid initial state of lock-free atomic counters.
 WordRing::WordRing(std::byte* place)
     : ends_(std::launder(reinterpret_cast<Ends*>(place))),
       words_(std::launder(reinterpret_cast<std::int64_t*>(place + sizeof(Ends)))) {

@@ -1,7 +1,8 @@
-// A queue of words in shared memory: many ranks of a host write to it, one reads. Each entry is a header, then its words. A
-// writer reserves the place of an entry by moving the tail, writes the words, and the header last, which says that they are
-// there. The reader zeroes what it has read before it moves the head, so a header that is not there yet is 0. A writer that
-// finds too little room has to go another way: nobody waits for anybody.
+// A queue of 64-bit words in shared memory, without locks: many ranks of a host write, one reads.
+// An entry is a header and its words. A writer reserves an entry by moving the tail, writes the
+// words, then publishes them by the header. The reader zeroes an entry before it moves the head, so
+// an unpublished header is 0. A writer that finds too little room uses another transport: no
+// process waits.
 #pragma once
 
 #include <atomic>
@@ -13,27 +14,28 @@ namespace vicinal {
 
 class WordRing {
  public:
-  /// Bytes of shared memory, zeroed, that a ring takes.
+  /// Bytes of zeroed shared memory that a ring takes.
   static std::size_t bytes();
-  /// The longest entry that it takes.
+  /// Maximum number of words per entry.
   static std::size_t most_words();
 
   WordRing() = default;
-  /// The ring at that place, which the caller keeps mapped. Any number of them may be made.
+  /// Opens the ring at `place`, which the caller keeps mapped. Several objects may use one ring.
   explicit WordRing(std::byte* place);
   [[nodiscard]] explicit operator bool() const { return ends_ != nullptr; }
 
-  /// Appends an entry; whether there was room. From any process and thread.
+  /// Appends an entry; returns whether there was room. Callable from any process and thread.
   [[nodiscard]] bool push(std::span<const std::int64_t> words) noexcept;
-  /// How many words the next entry has; -1: none is there. By the reader alone, as what follows.
+  /// Number of words of the next entry; -1 if there is none. Only the reader calls next_words() and
+  /// pop().
   [[nodiscard]] std::int64_t next_words() const noexcept;
-  /// Takes the next entry out, into as many words as it has.
+  /// Removes the next entry; `words` has its size.
   void pop(std::span<std::int64_t> words) noexcept;
 
  private:
   struct Ends;
 
-  /// Words that follow each other, up to the end of the memory and on from its beginning.
+  /// Consecutive words, which wrap around at the end of the memory.
   struct Stretches {
     std::span<std::int64_t> first, rest;
   };

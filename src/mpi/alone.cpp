@@ -1,5 +1,5 @@
-// A library that does not understand what its launcher tells it takes itself for a job of one rank.
-// What the launcher told is in the environment all the same, in variables of its own.
+// An MPI library that does not understand its launcher runs as a job of one rank. The launcher's
+// own environment variables still tell how many ranks it started.
 #include "mpi/alone.hpp"
 
 #include <mpi.h>
@@ -17,16 +17,17 @@
 namespace vicinal::mpi {
 namespace {
 
-/// What a kind of launcher tells a rank of its job.
+/// Environment variables by which a kind of launcher describes its job to a rank.
 struct Launcher {
-  const char* size;     ///< the variable with the number of ranks
-  const char* rank;     ///< that with the rank's own number
-  const char* library;  ///< the MPI library of this kind, as a file
+  const char* size;     ///< variable with the number of ranks
+  const char* rank;     ///< variable with the rank's own number
+  const char* library;  ///< file of the MPI library of this kind
 };
 
 constexpr Launcher hydra{"PMI_SIZE", "PMI_RANK", "PREFIX/lib/libmpi.so.12"};
 constexpr Launcher prrte{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PREFIX/lib/libmpi.so.40"};
-/// Of a step, which srun starts; a job's batch script has SLURM_NTASKS and is not launched with others.
+/// Variables of a step, which srun starts. A job's batch script has SLURM_NTASKS and is not
+/// launched with others.
 constexpr Launcher slurm{"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "the libmpi that srun serves"};
 
 std::optional<int> number_in(const char* variable) {
@@ -51,12 +52,12 @@ void announce(const std::string& launched, const char* library) {
 }
 
 void look() {
-  if (!has_world()) return;  // nobody knows how many processes a session was to have
+  if (!has_world()) return;  // the size of a session is unknown
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (size > 1) return;
-  // The first that has said anything is right: the library's own launcher, where it is that, or else
-  // whoever launched the process. A variable of another may be left from further outside.
+  // The first launcher with a variable set is the right one: the library's own launcher, or else
+  // the actual one. The variable of another launcher may stem from an enclosing job.
   const bool is_openmpi = library_is("Open MPI");
   for (const Launcher& launcher : {is_openmpi ? prrte : hydra, is_openmpi ? hydra : prrte, slurm}) {
     const std::optional<int> ranks = number_in(launcher.size);
@@ -66,7 +67,7 @@ void look() {
     }
     return;
   }
-  // PMIx tells the number of ranks only to those who ask by its protocol.
+  // PMIx tells the number of ranks only through its own protocol.
   if (number_in("PMIX_RANK") == 1) announce("PMIX_RANK=1", prrte.library);
 }
 

@@ -1,4 +1,4 @@
-// Control messages are told apart by their keys, all else by its tag.
+// The key identifies a control message, the tag every other message.
 #include "mpi/arrivals.hpp"
 
 #include <ostream>

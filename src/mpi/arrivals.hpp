@@ -1,4 +1,5 @@
-// What has come from other ranks and belongs to another call than the one that waits: it tells in which call they are.
+// Describes messages that have arrived for another call than the one that waits. They tell in which
+// call the other ranks are.
 #pragma once
 
 #include <iosfwd>
@@ -8,18 +9,19 @@
 
 namespace vicinal::mpi {
 
-/// By what a call of the program's waits.
+/// Describes the messages that a call of the program waits for.
 struct OwnTraffic {
   /// Control messages of this graph and sequence are its own.
   ConversationKey key;
-  bool is_all = false;  ///< it waits for control messages, and for nothing else
+  bool is_all = false;  ///< it waits for control messages only
 };
 
-/// Goes on with a sentence: "; rank 3 has sent a control message for the creation of a graph", and so on; nothing where nothing
-/// of another call has come. Takes in control messages that have arrived.
+/// Continues a sentence: "; rank 3 has sent a control message for the creation of a graph", and so
+/// on. Writes nothing if no message of another call has arrived. Receives control messages that
+/// have arrived.
 void describe_arrivals(Communicator& communicator, const OwnTraffic& own, std::ostream& out);
 
-/// A call of the program's on a communicator, as long as this lives: see Doing.
+/// Registers a call of the program on a communicator, as long as the object lives: see Doing.
 class NamedCall {
  public:
   NamedCall(Communicator& communicator, const char* what, OwnTraffic own = {})

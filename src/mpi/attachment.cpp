@@ -1,4 +1,4 @@
-// Attributes of MPI's, under a key for each thing that they are for.
+// Attachments are MPI attributes, with one key for each purpose.
 #include "mpi/attachment.hpp"
 
 #include <array>
@@ -18,10 +18,10 @@ namespace vicinal::mpi {
 namespace {
 
 std::array<std::atomic<int>, 3> keys = {MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID};
-/// How many attributes communicators have.
+/// Number of attributes that communicators have.
 std::atomic<std::int64_t> attributes = 0;
-/// How many deferred tasks are polled when something is attached: more than one attachment leaves.
-constexpr std::size_t chores_per_attachment = 16;
+/// Number of deferred tasks polled per attach(): more than one attachment leaves behind.
+constexpr std::size_t deferred_per_attachment = 16;
 
 std::atomic<int>& key_of(Attached of) { return keys[static_cast<std::size_t>(of)]; }
 
@@ -55,7 +55,7 @@ int made_key(Attached of) {
 }  // namespace
 
 void attach(MPI_Comm user, Attached of, std::unique_ptr<Attachment> what) {
-  do_chores(chores_per_attachment);
+  run_deferred(deferred_per_attachment);
   check(MPI_Comm_set_attr(user, made_key(of), what.get()), "MPI_Comm_set_attr");
   static_cast<void>(what.release());
   ++attributes;
@@ -80,8 +80,8 @@ Attachment* attached(MPI_Comm user, Attached of) noexcept {
 }
 
 bool same_ranks(MPI_Comm a, MPI_Comm b) {
-  // Of a topology's communicator that has fewer ranks than the one it was made from, MPICH 5.0.2 says that both have the
-  // same.
+  // MPICH 5.0.2 reports equal ranks for a topology's communicator that has fewer ranks than its
+  // parent.
   int size_of_a = 0, size_of_b = 0, result = MPI_UNEQUAL;
   check(MPI_Comm_size(a, &size_of_a), "MPI_Comm_size");
   check(MPI_Comm_size(b, &size_of_b), "MPI_Comm_size");
@@ -97,9 +97,9 @@ Surroundings look_around(MPI_Comm user, bool objects, std::int64_t mine) {
         static_cast<std::int64_t>(std::hash<std::string>{}(detect_host()) >> 1U);
     host = known;
   } catch (const std::exception&) {
-    objects = true;  // it may be any
+    objects = true;  // the host is unknown
   }
-  // The largest and the smallest are the same.
+  // All hosts are equal if the largest and the smallest are.
   const std::array<std::int64_t, 4> given = {host, -host, objects ? 1 : 0, mine};
   std::array<std::int64_t, 4> largest{};
   MPI_Request request = MPI_REQUEST_NULL;

@@ -1,8 +1,10 @@
-// What is kept with a communicator of the user's until that is freed: the library's own communicator and, by whoever comes before
-// the program, one object for its exchanges among neighbours and one for those of all its ranks.
+// Objects kept with a user's communicator until it is freed. They are the library's own
+// communicator and, under the preload library, one object for neighborhood exchanges and one for
+// exchanges of all ranks.
 //
-// MPI may call the attributes' functions from inside any of its own: MPICH deletes a communicator in the wait that
-// completes the last operation on it, with its lock held. So they call nothing of MPI's. What is to be done is left as a deferred task.
+// MPI may call the attribute callbacks from inside any of its functions. MPICH deletes a
+// communicator in the wait that completes the last operation on it, while it holds its lock. So the
+// callbacks call no MPI function. They leave the work as a deferred task.
 #pragma once
 
 #include <mpi.h>
@@ -10,7 +12,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "mpi/chores.hpp"
+#include "mpi/deferred.hpp"
 
 namespace vicinal::mpi {
 
@@ -20,10 +22,11 @@ class Attachment {
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
   virtual ~Attachment() = default;
-  /// What a duplicate is to have that MPI is making now; null: nothing. Called by MPI. What it takes is there already: a rank
-  /// cannot fail in it alone.
+  /// Returns the attachment for a duplicate that MPI is creating now; null for none. Called by MPI.
+  /// Uses memory allocated beforehand, so that a rank cannot fail in it alone.
   [[nodiscard]] virtual std::unique_ptr<Attachment> for_duplicate() noexcept { return nullptr; }
-  /// The communicator is freed: from now on it may not be used. A deferred task destroys the attachment.
+  /// Called when the communicator is freed: it may not be used from now on. A deferred task
+  /// destroys the attachment.
   void let_go() noexcept {
     forget_communicator();
     removal_.leave();
@@ -33,38 +36,40 @@ class Attachment {
   /// Called by MPI.
   virtual void forget_communicator() noexcept {}
 
-  Chore removal_{[this] {
+  DeferredTask removal_{[this] {
     delete this;
     return true;
   }};
 };
 
-/// What it is for.
+/// Purpose of an attachment.
 enum class Attached : std::uint8_t { neighbors, all_ranks, own_communicator };
 
-/// Attaches it, in the place of one that is there for the same. Duplicates of the communicator have what it says. Polls some deferred
-/// tasks: attachments of communicators that the program has freed are among them.
+/// Attaches `what`, and replaces an attachment for the same purpose. Duplicates of the communicator
+/// get what for_duplicate() returns. Polls some deferred tasks: attachments of communicators that
+/// the program has freed are among them.
 void attach(MPI_Comm user, Attached of, std::unique_ptr<Attachment> what);
-/// Takes away what is attached, if anything is.
+/// Removes the attachment, if there is one.
 void detach(MPI_Comm user, Attached of) noexcept;
-/// Nothing is attached any more, and MPI may end and begin again, with keys of its own; else nothing is done.
+/// Forgets the attribute keys, so that MPI may end and begin again with new keys. Does nothing
+/// while anything is attached.
 void forget_keys() noexcept;
-/// Null where nothing is attached, or there is no such communicator. Costs next to nothing before the first
-/// attach() of the process for the same.
+/// Returns the attachment; null if there is none, or no such communicator. Costs next to nothing
+/// before the process's first attach() for this purpose.
 [[nodiscard]] Attachment* attached(MPI_Comm user, Attached of) noexcept;
 
-/// Whether both have the same ranks in the same order. Local.
+/// Returns whether both have the same ranks in the same order. Local.
 [[nodiscard]] bool same_ranks(MPI_Comm a, MPI_Comm b);
-/// Whether it is one between two groups. Local.
+/// Returns whether it is an inter-communicator. Local.
 [[nodiscard]] bool between_groups(MPI_Comm user);
-/// How many ranks there are; of one between two groups, in the other one. Local.
+/// Returns the number of ranks; of an inter-communicator, that of the remote group. Local.
 [[nodiscard]] int size_of_other_group(MPI_Comm user);
-/// What the ranks of a communicator find out about it.
+/// Properties of a communicator that its ranks determine together.
 struct Surroundings {
   bool one_host = false;  ///< all run on one host, and no rank `objects`
-  std::int64_t most = 0;  ///< the largest of what each gives
+  std::int64_t most = 0;  ///< largest `mine` of all ranks
 };
-/// Collective over `user`, by MPI's own allreduce on it; progresses what is active meanwhile.
+/// Collective over `user`, by MPI's own allreduce on it; progresses active plans while it waits.
 [[nodiscard]] Surroundings look_around(MPI_Comm user, bool objects, std::int64_t mine = 0);
 
 }  // namespace vicinal::mpi

@@ -1,9 +1,12 @@
-// How long to spin, yield and sleep. A message between cores takes about a microsecond, so spinning
-// longer than a few of them only helps when every rank has a core; a sleep of 50 microseconds is
-// short against anything that has not arrived after a thousand yields. To look whether something has
-// come, and to be woken for it, takes several microseconds, so where sixteen ranks of a core wait like that, whom
-// they wait for would hardly get it. So where ranks may share cores, whoever is woken late, since the core was taken, sleeps longer the
-// next time, and shorter again when it is free: a large message in shared memory comes in parts, as often as somebody looks.
+// Durations of spinning, yielding and sleeping. A message between cores takes about a microsecond,
+// so longer spinning only helps if every rank has a core. A sleep of 50 microseconds is short
+// compared to anything that has not arrived after a thousand yields.
+//
+// Waking up and polling takes several microseconds. If sixteen ranks of one core did so every 50
+// microseconds, the rank they wait for would hardly run. So waiting ranks back off exponentially on
+// shared cores: a late wake-up doubles the next sleep, a punctual one shortens it again. Sleeps
+// stay short on a free core, because a large message in shared memory advances only when a rank
+// polls.
 #include "mpi/backoff.hpp"
 
 #include <mpi.h>
@@ -21,20 +24,21 @@
 #include "base/no_destructor.hpp"
 #include "base/setting.hpp"
 #include "mpi/environment.hpp"
-#include "mpi/tokens.hpp"
+#include "mpi/generalized_requests.hpp"
 
 namespace vicinal::mpi {
 namespace {
 
-/// A nap that was late doubles the next, one that was not takes this part of it: they grow where more than one in 23 is late.
+/// A late nap doubles the next one; a punctual nap shortens it by this fraction. So naps grow if
+/// more than one in 23 is late.
 constexpr int shrink_by = 32;
-/// Linux wakes those who sleep up to 50 microseconds late of itself, unless it was told otherwise.
+/// By default, Linux wakes a thread up to 50 microseconds late even on a free core.
 constexpr auto late_on_a_taken_core = std::chrono::microseconds(100);
 
-/// In the first communicator that was set up; -1 before.
+/// Rank in the first communicator that was set up; -1 before.
 std::atomic<int> first_rank = -1;
 
-/// The waits that sleep. Never destroyed: somebody may wait in the destructor of a static object.
+/// The waits that sleep. Never destroyed: the destructor of a static object may wait.
 struct Sleepers {
   Mutex mutex;
   Wait* first VICINAL_GUARDED_BY(mutex) = nullptr;
@@ -112,19 +116,20 @@ void Wait::announce() noexcept {
   }
   long_wait_hook();
   try {
-    // Whoever waits for flags alone calls MPI seldom, and the program's own messages may need it.
+    // A wait for flags in shared memory seldom calls MPI, but the program's own messages may need
+    // it.
     if (is_alive()) progress();
     const double limit = patience();
     if (announced_ || limit <= 0 || now - since_ < std::chrono::duration<double>(limit)) return;
     report();
     announced_ = true;
   } catch (const std::exception&) {
-    // Without memory, it is tried again.
+    // Without memory, a later pause tries again.
   }
 }
 
 void Wait::report() const {
-  sign_log(world_rank());  // it may be a wait for the log to be opened
+  sign_log(world_rank());  // the wait may be for the log to be opened
   log_line(LogLevel::warn, [this](std::ostream& line) {
     name_awaited(line);
     if (doing_ != nullptr) doing_->describe_others(line);
@@ -153,7 +158,7 @@ void Wait::describe(std::ostream& out) const {
 }
 
 void describe_waits(std::ostream& out) {
-  // Nobody waits for the lock to say this: better nothing than a deadlock.
+  // Skips the report if the lock is taken: waiting for it could deadlock.
   if (!sleepers().mutex.try_lock()) return;
   const Lock lock(sleepers().mutex, std::adopt_lock);
   for (const Wait* wait = sleepers().first; wait != nullptr; wait = wait->next()) {

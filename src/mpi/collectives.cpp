@@ -1,4 +1,4 @@
-// Nonblocking MPI operations, waited for by polling.
+// Nonblocking MPI operations, completed by polling.
 #include "mpi/collectives.hpp"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ PendingOperation send(Send function, const char* what, MPI_Comm communicator,
   return PendingOperation(request);
 }
 
-/// A message that arrives and one that leaves.
+/// One message received and one sent.
 struct Step {
   int from;
   std::span<std::byte> arriving;
@@ -40,7 +40,7 @@ struct Step {
   std::span<const std::byte> leaving;
 };
 
-/// Receives and sends. `deed`: for which both peers must come.
+/// Receives and sends. `deed` says what both peers must do, for reports.
 void take(const Step& step, MPI_Comm communicator, int tag, const char* deed) {
   PendingOperation in = ireceive(communicator, step.arriving, step.from, tag);
   PendingOperation out = isend(communicator, step.leaving, step.to, tag);
@@ -85,7 +85,7 @@ void allgather(MPI_Comm communicator, std::span<const std::int64_t> mine,
   check(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
   check(MPI_Comm_size(communicator, &size), "MPI_Comm_size");
   const std::size_t block = mine.size();
-  // Own block first, then those of the next ranks, wrapping around.
+  // Own block first, then the blocks of the next ranks, wrapping around.
   std::copy(mine.begin(), mine.end(), all.begin());
   for (int have = 1; have < size; have *= 2) {
     const auto words = block * static_cast<std::size_t>(std::min(have, size - have));
@@ -102,7 +102,7 @@ void allreduce_min(MPI_Comm communicator, std::span<std::int64_t> values) {
   int size = 0;
   check(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
   check(MPI_Comm_size(communicator, &size), "MPI_Comm_size");
-  // A rank that could not take part, for want of memory, would leave the others waiting.
+  // Allocates nothing: a rank that failed here would leave the others waiting.
   std::array<std::int64_t, most_reduced> room{};
   require(values.size() <= room.size(), Fault::internal, "an allreduce of ", values.size(),
           " values");
@@ -124,7 +124,7 @@ std::vector<std::vector<std::int64_t>> gather_in_world(std::span<const std::int6
   std::vector<std::int64_t> all;
   const auto make = [](auto& list, auto length) {
     const Inside inside;
-    with_memory([&] { list.resize(static_cast<std::size_t>(length)); });
+    list.resize(static_cast<std::size_t>(length));
   };
   make(counts, ranks);
   make(places, ranks);
@@ -157,8 +157,8 @@ void broadcast(MPI_Comm communicator, std::span<std::byte> bytes, int root) {
   });
 }
 
-// A sum for the member d places further on travels the binary digits of d, the lowest first; sums
-// that meet on the way go on as one.
+// Moves the sum for the member at distance d by one hop for each binary digit 1 of d, the lowest
+// first. Sums for one member that meet are added.
 std::int64_t reduce_scatter(MPI_Comm communicator, const Group& group,
                             std::span<const std::int64_t> contributions) {
   const auto size = group.ranks.size();
@@ -236,7 +236,8 @@ PendingOperation ireceive(MPI_Comm communicator, std::span<std::byte> into, int 
 
 namespace {
 
-/// One page of memory, as often as it takes: a receive may announce more than comes.
+/// A datatype of many elements that all lie on one page. A receive may announce more bytes than
+/// arrive.
 class Dropped {
  public:
   explicit Dropped(std::int64_t bytes)

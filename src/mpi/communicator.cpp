@@ -1,7 +1,7 @@
-// Making the private communicator, and finding it again. It is attached to
-// the user's, and retires (retirement.hpp) when that and the last graph or request on it are gone. What
-// still lives at the end of MPI is freed by an attribute of MPI_COMM_SELF, whose deletion is the first
-// thing that MPI_Finalize does.
+// Makes the private communicator, and finds it again. It is attached to the user's. It retires
+// (retirement.hpp) when the user's and the last graph or request on it are gone. An attribute of
+// MPI_COMM_SELF frees the communicators that still live at the end of MPI: MPI_Finalize deletes
+// that attribute first.
 #include "mpi/communicator.hpp"
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 #include "mpi/alone.hpp"
 #include "mpi/attachment.hpp"
 #include "mpi/backoff.hpp"
-#include "mpi/chores.hpp"
 #include "mpi/collectives.hpp"
+#include "mpi/deferred.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/errors.hpp"
 #include "mpi/own_progress.hpp"
@@ -29,15 +29,13 @@
 namespace vicinal::mpi {
 namespace {
 
-/// All communicators of this process. It is never
-/// destroyed: MPI may be finalized by the destructor of some other static object. And who asks first, which all ranks
-/// do together, may have no memory left.
+/// All communicators of this process. Never destroyed, since the destructor of another static
+/// object may finalize MPI. Its first use, which is collective, allocates nothing.
 struct Registry {
   Mutex mutex;
   bool ends_with_world VICINAL_GUARDED_BY(mutex) = false;  ///< MPI_Finalize calls close_all
   std::vector<Communicator*> live VICINAL_GUARDED_BY(mutex);
-  std::int64_t next_number VICINAL_GUARDED_BY(mutex) =
-      0;  ///< higher than that of any communicator so far
+  std::int64_t next_number VICINAL_GUARDED_BY(mutex) = 0;  ///< above every number so far
 };
 
 Registry& registry() noexcept {
@@ -45,11 +43,11 @@ Registry& registry() noexcept {
   return *instance;
 }
 
-/// How long MPI_Finalize waits for ranks that have not let go of a communicator of theirs yet. They come to
-/// MPI_Finalize as well, so this is how much later they may come.
+/// Time that MPI_Finalize waits for ranks that have not released one of their communicators yet.
+/// They reach MPI_Finalize as well, so this bounds how much later they may come.
 constexpr auto patience_at_end = std::chrono::seconds(2);
 
-/// What the user's communicator shares in.
+/// Attachment by which the user's communicator shares the ownership.
 class OwnCommunicator final : public Attachment {
  public:
   explicit OwnCommunicator(std::shared_ptr<Communicator> communicator)
@@ -65,30 +63,12 @@ class OwnCommunicator final : public Attachment {
   std::shared_ptr<Communicator> communicator_;
 };
 
-/// Where some rank could not do its part: throws what this one has, or what it hears of the lowest of them.
-void settle(std::int64_t lowest, int size, const std::optional<Error>& fault) {
-  if (fault) throw Error(*fault);
-  require(lowest >= size, Fault::elsewhere, "setting up a communicator failed on rank ", lowest,
-          "; the message on that rank says more");
-}
-
-/// Before the ranks have one of ours: waits until all have come. Throws on all of them where one is at fault. Nobody
-/// waits inside MPI, where active plans make no progress.
-void meet(MPI_Comm user, const std::optional<Error>& fault) {
-  int rank = 0, size = 0;
-  check(MPI_Comm_rank(user, &rank), "MPI_Comm_rank");
-  check(MPI_Comm_size(user, &size), "MPI_Comm_size");
-  std::int64_t lowest = fault ? rank : size;
-  PendingOperation all = iallreduce(user, std::span(&lowest, 1), Reduction::min);
+/// Waits until all ranks have arrived, before they have a private communicator. No rank waits inside
+/// MPI, where active plans make no progress.
+void await_all(MPI_Comm user) {
+  std::int64_t nothing = 0;
+  PendingOperation all = iallreduce(user, std::span(&nothing, 1), Reduction::min);
   poll_until([&] { return all.test(); }, "all ranks of its communicator to set it up");
-  settle(lowest, size, fault);
-}
-
-/// The same where they have.
-void meet(const Communicator& made, const std::optional<Error>& fault) {
-  std::int64_t lowest = fault ? made.rank() : made.size();
-  allreduce_min(made.handle(), std::span(&lowest, 1));
-  settle(lowest, made.size(), fault);
 }
 
 std::vector<Communicator*> take_live() {
@@ -98,15 +78,15 @@ std::vector<Communicator*> take_live() {
   return live;
 }
 
-/// Called by MPI_Finalize before all else, where the standard has MPI's functions be called.
+/// Called by MPI_Finalize before all else, while MPI functions may still be called.
 int close_all(MPI_Comm, int, void*, void*) {
   stop_threads_hook();
   note_end();
   end_calls_from_progress();
   if (!is_alive()) return MPI_SUCCESS;
   const ErrorsReturn forgiving;
-  finish_chores(patience_at_end);
-  drop_chores();
+  finish_deferred(patience_at_end);
+  drop_deferred();
   end_hook();
   Window::free_all();
   for (Communicator* communicator : take_live()) communicator->close();
@@ -145,34 +125,18 @@ std::shared_ptr<Communicator> Communicator::of(MPI_Comm user) {
           "the communicator is an inter-communicator; neighborhoods need an intra-communicator, "
           "which MPI_Intercomm_merge makes of it");
   claim_process();
-  do_chores(chores_left());
-  // A rank without memory has the others know: they may not be left alone, now or in the first use of what they have.
-  std::optional<Error> fault;
-  std::unique_ptr<OwnCommunicator> kept;
-  std::vector<std::int64_t> gathered;
-  attempt(fault, [&] {
-    int size = 0;
-    check(MPI_Comm_size(user, &size), "MPI_Comm_size");
-    gathered.resize(words_gathered * static_cast<std::size_t>(size));
-    kept =
-        std::make_unique<OwnCommunicator>(std::shared_ptr<Communicator>(new Communicator, retire));
-  });
-  meet(user, fault);
+  run_deferred(deferred_left());
+  await_all(user);
+  int size = 0;
+  check(MPI_Comm_size(user, &size), "MPI_Comm_size");
+  std::vector<std::int64_t> gathered(words_gathered * static_cast<std::size_t>(size));
+  auto kept =
+      std::make_unique<OwnCommunicator>(std::shared_ptr<Communicator>(new Communicator, retire));
   const std::shared_ptr<Communicator> made = kept->get();
-  made->make(user, gathered, fault);
-  bool is_attached = false;
-  attempt(fault, [&] {
-    announce_if_alone();
-    if (has_world()) end_with_world();
-    attach(user, Attached::own_communicator, std::move(kept));
-    is_attached = true;
-  });
-  try {
-    meet(*made, fault);
-  } catch (const std::exception&) {
-    if (is_attached) detach(user, Attached::own_communicator);
-    throw;
-  }
+  made->make(user, gathered);
+  announce_if_alone();
+  if (has_world()) end_with_world();
+  attach(user, Attached::own_communicator, std::move(kept));
   return made;
 }
 
@@ -195,32 +159,32 @@ void Communicator::retire(Communicator* unused) noexcept {
   try {
     std::shared_ptr<Communicator> last(unused);
     if (last->handle_ == MPI_COMM_NULL || !last->mailbox_ || !is_alive()) return;
-    leave_chore([last, retirement = std::shared_ptr<Retirement>()]() mutable {
+    defer([last, retirement = std::shared_ptr<Retirement>()]() mutable {
       if (last) retirement = last->begin_retirement();
       last = nullptr;
       return !retirement || retirement->poll();
     });
   } catch (const std::exception&) {
-    // Without memory to remember it, the private communicator stays.
+    // Without memory for the deferred task, the private communicator stays.
   }
 }
 
 std::shared_ptr<Retirement> Communicator::begin_retirement() {
-  // The end of MPI may have come in between.
+  // MPI may have ended in the meantime.
   if (handle_ == MPI_COMM_NULL) return nullptr;
   return std::make_shared<Retirement>(handle_, mailbox_, troubled_);
 }
 
 void Communicator::end_session() noexcept {
-  static Mutex mutex;  // of two that end at a time, the second one is the last
+  static Mutex mutex;  // of two sessions that end at once, the second is the last
   const Lock lock(mutex);
   if (is_forked()) return;
   const Inside inside;
   const bool is_last = open_sessions() == 1 && !has_world();
   if (is_last) stop_threads_hook();
-  const bool all_done = finish_chores(patience_at_end);
+  const bool all_done = finish_deferred(patience_at_end);
   if (is_last) {
-    if (!all_done) drop_chores();
+    if (!all_done) drop_deferred();
     for (Communicator* communicator : take_live()) communicator->close();
     forget_keys();
     note_end();
@@ -232,10 +196,10 @@ void Communicator::close() noexcept {
   if (mailbox_) mailbox_->close();
   if (handle_ != MPI_COMM_NULL && is_alive()) {
     try {
-      // MPICH ends the program when messages that have arrived were never received.
+      // MPICH ends the program if messages have arrived but were never received.
       UnreadMessages().take(handle_);
     } catch (const std::exception&) {
-      // The communicator is being freed; there is nobody to tell.
+      // The communicator is being freed; no caller can receive the error.
     }
     MPI_Comm_free(&handle_);
   }
@@ -254,11 +218,10 @@ void Communicator::user_freed() noexcept {
   error_communicator_ = errors_return_ ? handle_ : MPI_COMM_NULL;
 }
 
-void Communicator::make(MPI_Comm user, std::span<std::int64_t> gathered,
-                        std::optional<Error>& fault) {
+void Communicator::make(MPI_Comm user, std::span<std::int64_t> gathered) {
   error_communicator_ = user;
   note_error_handler(user);
-  // Not a duplicate: that would run the copy callbacks of other libraries' attributes, and inherit
+  // MPI_Comm_dup would run the copy callbacks of other libraries' attributes. It would also inherit
   // hints such as a promise not to receive from any source.
   check(MPI_Comm_rank(user, &rank_), "MPI_Comm_rank");
   note_rank(rank_);
@@ -274,25 +237,25 @@ void Communicator::make(MPI_Comm user, std::span<std::int64_t> gathered,
     MPI_Group_free(&group);
     check(made, "MPI_Comm_create");
   } else {
-    // By the group of a Cartesian communicator with fewer ranks than the one it was made from,
-    // MPICH 5.0.2 hangs later. Elsewhere, splitting costs Open MPI connections of no other use.
+    // With the group of a Cartesian communicator that has fewer ranks than its parent, MPICH 5.0.2
+    // hangs later. Elsewhere, a split costs Open MPI connections of no other use.
     const Outside outside;
     check(MPI_Comm_split(user, 0, rank_, &handle_), "MPI_Comm_split");
   }
   check(MPI_Comm_set_errhandler(handle_, errors_return()), "MPI_Comm_set_errhandler");
   check(MPI_Comm_size(handle_, &size_), "MPI_Comm_size");
-  attempt(fault, [&] { mailbox_ = std::make_unique<Mailbox>(handle_, tag_mailbox); });
+  mailbox_ = std::make_unique<Mailbox>(handle_, tag_mailbox);
 
   int* largest_tag = nullptr;
   int found = 0;
-  // Not all communicators have it in Open MPI.
+  // In Open MPI, not every communicator has this attribute.
   for (const MPI_Comm told_by : {user, handle_, MPI_COMM_WORLD}) {
     if (found != 0 || (told_by == MPI_COMM_WORLD && !has_world())) continue;
     check(MPI_Comm_get_attr(told_by, MPI_TAG_UB, static_cast<void*>(&largest_tag), &found),
           "MPI_Comm_get_attr");
   }
   const std::int64_t tags = (found != 0 ? std::int64_t{*largest_tag} : 32767) + 1;
-  // Those of plans come first, then those of what has no plan.
+  // Tags of plans come first, then tags of messages without a plan.
   constexpr std::int64_t tags_of_plan = std::int64_t{channels_per_plan} * 2;
   planless_blocks_ = std::min<std::int64_t>(1 << 16, (tags - reserved_tags) / 2 / planless_block);
   {
@@ -305,20 +268,15 @@ void Communicator::make(MPI_Comm user, std::span<std::int64_t> gathered,
     const Lock lock(registry().mutex);
     number_ = registry().next_number;
   }
-  std::optional<Error> unlearned;
-  attempt(unlearned, [&] { number_ = learn_places(number_, gathered); });
-  if (!fault) fault = std::move(unlearned);
-  meet(*this, fault);
+  number_ = learn_places(number_, gathered);
   {
     const Lock lock(registry().mutex);
     registry().next_number = std::max(registry().next_number, number_ + 1);
   }
-  join_host(gathered, fault);
-  attempt(fault, [&] {
-    machine();
-    joined_ = true;
-    log_places();
-  });
+  join_host(gathered);
+  machine();
+  joined_ = true;
+  log_places();
 }
 
 std::shared_ptr<const Machine> Communicator::machine(std::string_view regions) {
@@ -371,7 +329,7 @@ void Communicator::note_lack_of_room() noexcept {
         "the memory that they share has been full: some of what they hand over found no room";
     out_of_room_.store(true, std::memory_order_release);
   } catch (const std::exception&) {
-    // It is for people only.
+    // The text is informative only.
   }
 }
 

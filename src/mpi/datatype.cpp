@@ -1,7 +1,7 @@
-// Which datatypes are dense, and packing of the others. Size and extent cannot tell: a struct whose
-// members are out of order has no holes either. Only named types, duplicates and contiguous vectors
-// of dense types are known to be in order, and these are nearly all that users send without meaning
-// a layout.
+// Detection of dense datatypes, and packing of the others. Size and extent do not suffice: a struct
+// whose members are out of order has no holes either. Only named types, duplicates and contiguous
+// vectors of dense types are known to be in order. They are nearly all that users send without
+// intending a layout.
 #include "mpi/datatype.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace vicinal::mpi {
 namespace {
 
-/// How a type was made: the combiner, and how many arguments of each kind it had.
+/// Construction of a type: the combiner, and the number of arguments of each kind.
 struct Envelope {
   int combiner = MPI_COMBINER_NAMED;
   MPI_Count integers = 0;
@@ -24,15 +24,15 @@ struct Envelope {
   MPI_Count counts = 0;
   MPI_Count types = 0;
 
-  /// Predefined, or to be treated so: never to be freed.
+  /// Predefined, or handled like predefined: never freed.
   [[nodiscard]] bool is_basic() const {
     return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
            combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
   }
 };
 
-// The large-count calls are used where MPI has them: only they accept types that large-count
-// constructors made.
+// Uses the large-count calls if MPI has them: only they accept types that large-count constructors
+// made.
 
 Envelope envelope_of(MPI_Datatype type) {
   using Large = int (*)(MPI_Datatype, MPI_Count*, MPI_Count*, MPI_Count*, MPI_Count*, int*);
@@ -54,7 +54,7 @@ Envelope envelope_of(MPI_Datatype type) {
   return made;
 }
 
-/// The types that a type was made of. MPI hands out new references to those that are not basic.
+/// Types from which a type was made. MPI returns new references to those that are not basic.
 class InnerTypes {
  public:
   InnerTypes(MPI_Datatype type, const Envelope& made) {
@@ -113,7 +113,7 @@ bool is_dense(const Datatype& type, const Envelope& made) {
   return is_dense(measure(inner.only()), envelope_of(inner.only()));
 }
 
-/// How many of a type MPI's packing calls, whose sizes are int, can take at once.
+/// Returns how many elements fit into one call of MPI's packing functions, whose sizes are int.
 std::int64_t batch(const Datatype& type) {
   constexpr std::int64_t limit = std::int64_t{1} << 30;
   require(type.size <= std::numeric_limits<int>::max(), Fault::unsupported,
@@ -132,7 +132,7 @@ void verify_packed(std::int64_t position, std::int64_t expected) {
 
 Datatype describe(MPI_Datatype type) {
   require(type != MPI_DATATYPE_NULL, Fault::type, "the datatype is MPI_DATATYPE_NULL");
-  // Nobody can free a basic type, so its handle always means the same.
+  // A basic type cannot be freed, so its handle keeps its meaning.
   thread_local Datatype last_basic;
   if (type == last_basic.handle) return last_basic;
   Datatype result = measure(type);

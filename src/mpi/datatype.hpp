@@ -1,5 +1,5 @@
-// Plans move raw bytes. A user's datatype is either dense (its values lie in memory as they would
-// be sent, so an address and a byte count say all), or it is packed and unpacked by MPI.
+// Plans move raw bytes. A user's datatype is either dense or packed and unpacked by MPI. Dense
+// means that its values lie in memory as they are sent, so an address and a byte count suffice.
 #pragma once
 
 #include <mpi.h>
@@ -13,25 +13,25 @@ namespace vicinal::mpi {
 
 struct Datatype {
   MPI_Datatype handle = MPI_DATATYPE_NULL;  ///< the user's; not owned
-  std::int64_t size = 0;                    ///< bytes of data in one
-  std::int64_t extent = 0;                  ///< from one to the next
+  std::int64_t size = 0;                    ///< bytes of data in one element
+  std::int64_t extent = 0;                  ///< bytes from one element to the next
   std::int64_t true_lower_bound = 0;
   std::int64_t true_extent = 0;
-  bool contiguous = false;  ///< any number of them is size * count bytes, in order
+  bool contiguous = false;  ///< count elements are size * count bytes, in order
   bool basic = false;       ///< predefined: as the compiler lays it out, perhaps with padding
 };
 
 /// Throws a type fault for MPI_DATATYPE_NULL.
 [[nodiscard]] Datatype describe(MPI_Datatype type);
-/// MPI_BYTE, without a call of MPI.
+/// Describes MPI_BYTE without an MPI call.
 [[nodiscard]] inline Datatype bytes() { return {MPI_BYTE, 1, 1, 0, 1, true, true}; }
-/// As MPI calls it, or the user does.
+/// Returns the name that MPI or the user gave the type.
 [[nodiscard]] std::string name_of(MPI_Datatype type);
 
-/// A copy of a user's datatype, for use after they have freed theirs. It is made by
+/// A copy of a user's datatype, for use after the user has freed it. It is made by
 /// MPI_Type_contiguous, since MPI_Type_dup would run the callbacks of other libraries' attributes.
-/// Both MPIs keep a type as long as one that was made of it, so the user's handle stays good as well.
-/// Costs nothing for predefined types, which nobody can free.
+/// MPICH and Open MPI keep a type as long as a type made of it exists, so the user's handle stays
+/// valid as well. Costs nothing for predefined types, which cannot be freed.
 class KeptType {
  public:
   KeptType() = default;
@@ -54,20 +54,21 @@ class KeptType {
   bool made_ = false;
 };
 
-/// Copies `count` of `type` at `from` to count * size raw bytes at `to`, and back. Any count.
-/// Throws an unsupported fault where this MPI's packed form is not the raw bytes.
+/// Copies `count` elements of `type` at `from` to count * size raw bytes at `to`, and back. Takes
+/// any count. Throws an unsupported fault if this MPI's packed form is not the raw bytes.
 void pack(const Datatype& type, const void* from, std::int64_t count, std::byte* to,
           MPI_Comm communicator);
 void unpack(const Datatype& type, const std::byte* from, void* to, std::int64_t count,
             MPI_Comm communicator);
-/// Unpacks so many bytes, which may end inside of an element: the rest of that keeps its values.
+/// Unpacks `bytes` bytes, which may end inside an element: the remainder of that element keeps its
+/// values.
 void unpack_bytes(const Datatype& type, const std::byte* from, void* to, std::int64_t bytes,
                   MPI_Comm communicator);
 
-/// How many elements, of a byte or more, a message can have.
+/// Largest number of elements, of a byte or more, in a message.
 constexpr std::int64_t most_in_message = (std::int64_t{1} << 51U) - 1;
 
-/// `count` of a type as a count and type for any MPI call that has an int count.
+/// `count` elements of a type, as a count and type for any MPI call with an int count.
 class TypeSpan {
  public:
   TypeSpan(std::int64_t count, MPI_Datatype type);
@@ -83,7 +84,7 @@ class TypeSpan {
   bool made_ = false;  ///< the type is this object's own
 };
 
-/// The same for raw bytes.
+/// As TypeSpan, for raw bytes.
 class ByteSpan : public TypeSpan {
  public:
   explicit ByteSpan(std::int64_t bytes) : TypeSpan(bytes, MPI_BYTE) {}

@@ -1,6 +1,6 @@
-// A queue: who polls a chore takes it out, and puts it back at the end unless it is done. Neither takes memory, so none is
-// lost.
-#include "mpi/chores.hpp"
+// A queue: a thread takes a task out to poll it, and puts it back at the end unless it is done.
+// Neither step allocates, so no task is lost.
+#include "mpi/deferred.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -19,75 +19,76 @@ namespace {
 struct Queue {
   Mutex mutex;
   std::list<std::function<bool()>> waiting VICINAL_GUARDED_BY(mutex);
-  int polled VICINAL_GUARDED_BY(mutex) = 0;       ///< how many are out, being polled
-  bool closed VICINAL_GUARDED_BY(mutex) = false;  ///< what comes is kept, and never polled
+  int polled VICINAL_GUARDED_BY(mutex) = 0;       ///< tasks being polled
+  bool closed VICINAL_GUARDED_BY(mutex) = false;  ///< new tasks are kept, and never polled
 };
 
-/// What is left at the end of the process may own what must not be destroyed then.
+/// Never destroyed: tasks left at the end of the process may own objects that must not be destroyed
+/// then.
 Queue& queue() {
   static NoDestructor<Queue> instance;
   return *instance;
 }
 
-/// False where there was none to be had.
-bool do_next_chore() {
-  std::list<std::function<bool()>> chore;
+/// Returns false if there was no task.
+bool run_next_deferred() {
+  std::list<std::function<bool()>> task;
   {
     const Lock lock(queue().mutex);
     if (queue().closed || queue().waiting.empty()) return false;
-    chore.splice(chore.end(), queue().waiting, queue().waiting.begin());
+    task.splice(task.end(), queue().waiting, queue().waiting.begin());
     ++queue().polled;
   }
   bool done = false;
   try {
-    done = chore.front()();
+    done = task.front()();
   } catch (const std::exception&) {
-    // Without memory, it is tried again.
+    // Without memory, a later poll tries again.
   }
-  if (done) chore.clear();
+  if (done) task.clear();
   const Lock lock(queue().mutex);
   --queue().polled;
   if (!done) {
-    queue().waiting.splice(queue().waiting.end(), chore);
+    queue().waiting.splice(queue().waiting.end(), task);
   } else if (!queue().closed) {
-    hot.chores.fetch_sub(1, std::memory_order_relaxed);
+    hot.deferred.fetch_sub(1, std::memory_order_relaxed);
   }
   return true;
 }
 
 }  // namespace
 
-void Chore::leave() noexcept {
+void DeferredTask::leave() noexcept {
   const Lock lock(queue().mutex);
   queue().waiting.splice(queue().waiting.end(), node_);
-  if (!queue().closed) hot.chores.fetch_add(1, std::memory_order_relaxed);
+  if (!queue().closed) hot.deferred.fetch_add(1, std::memory_order_relaxed);
 }
 
-void do_chores(std::size_t most) {
-  const std::size_t rounds = std::min(most, chores_left());
-  for (std::size_t i = 0; i < rounds && do_next_chore(); ++i) {
+void run_deferred(std::size_t most) {
+  const std::size_t rounds = std::min(most, deferred_left());
+  for (std::size_t i = 0; i < rounds && run_next_deferred(); ++i) {
   }
 }
 
-bool finish_chores(std::chrono::milliseconds patience) {
+bool finish_deferred(std::chrono::milliseconds patience) {
   const auto begin = std::chrono::steady_clock::now();
   Backoff backoff;
-  while (chores_left() > 0) {
+  while (deferred_left() > 0) {
     if (std::chrono::steady_clock::now() - begin > patience) return false;
-    do_chores(std::numeric_limits<std::size_t>::max());
+    run_deferred(std::numeric_limits<std::size_t>::max());
     progress_hook();
     backoff.pause();
   }
   return true;
 }
 
-void drop_chores() {
+void drop_deferred() {
   bool all_in = false;
   while (!all_in) {
     {
       const Lock lock(queue().mutex);
       queue().closed = true;
-      hot.chores.store(0, std::memory_order_relaxed);
+      hot.deferred.store(0, std::memory_order_relaxed);
       all_in = queue().polled == 0;
     }
     if (!all_in) std::this_thread::yield();

@@ -1,10 +1,15 @@
-// What is still to be done when nobody on this rank waits for it: a communicator that cannot be freed
-// before all its ranks have let go of theirs, memory that another rank still reads. Whoever waits for
-// anything does one chore between two looks, and so does the progress thread while something is active or owed; set-up and
-// freeing do several; the end of MPI waits a short while for all of them. A chore that never ends costs a look now and then, and hinders nobody.
+// Work that no thread of this rank waits for. Examples are a communicator that cannot be freed
+// before all its ranks have released it, and memory that another rank still reads. Deferred tasks
+// are run by:
 //
-// Any thread may call any of this. A chore is run by one thread at a time, under no lock, and may itself
-// do all that anyone may: wait, leave further chores, let go of what owns others.
+// - every wait, one task between two polls;
+// - the progress thread, while anything is active;
+// - set-up and freeing, several tasks;
+// - the end of MPI, which waits a short while for all of them.
+//
+// A deferred task that never ends costs a poll now and then, and blocks nothing. All functions are
+// thread-safe. One thread at a time runs a task, without a lock held. A task may defer further
+// tasks, and destroy owners of other tasks.
 #pragma once
 
 #include <atomic>
@@ -18,33 +23,35 @@
 
 namespace vicinal::mpi {
 
-/// A deferred task that may become due later. Leaving it then takes no memory and calls nobody, as is needed in a callback of MPI's.
-class Chore {
+/// A deferred task that may become due later. leave() allocates nothing and calls no MPI function,
+/// so an MPI callback may call it.
+class DeferredTask {
  public:
-  explicit Chore(std::function<bool()> done) { node_.push_back(std::move(done)); }
-  /// Polled from now on until it returns true, then destroyed. Where it throws, it is polled again later. It must not wait
-  /// for another rank. Once.
+  explicit DeferredTask(std::function<bool()> done) { node_.push_back(std::move(done)); }
+  /// Polls the task from now on until it returns true, then destroys it. If it throws, it is polled
+  /// again later. It must not wait for another rank. Call once.
   void leave() noexcept;
 
  private:
   std::list<std::function<bool()>> node_;
 };
 
-/// The same for a task that is due at once.
-inline void leave_chore(std::function<bool()> done) { Chore(std::move(done)).leave(); }
+/// Defers a task that is due at once.
+inline void defer(std::function<bool()> done) { DeferredTask(std::move(done)).leave(); }
 
-/// How many are not done, on this rank.
-[[nodiscard]] inline std::size_t chores_left() {
-  return hot.chores.load(std::memory_order_relaxed);
+/// Returns the number of unfinished tasks on this rank.
+[[nodiscard]] inline std::size_t deferred_left() {
+  return hot.deferred.load(std::memory_order_relaxed);
 }
 
-/// Polls the next ones in turn: each at most once, and at most so many.
-void do_chores(std::size_t most);
+/// Polls the next tasks in order: each at most once, and at most `most`.
+void run_deferred(std::size_t most);
 
-/// Forgets those that are left, and those to come: MPI ends. Returns when the one being polled is over.
-void drop_chores();
+/// Forgets all present and future tasks, when MPI ends. Returns when the tasks being polled are
+/// over.
+void drop_deferred();
 
-/// Polls all until none is left; false where that takes longer than `patience`.
-bool finish_chores(std::chrono::milliseconds patience);
+/// Polls all tasks until none is left; returns false if that takes longer than `patience`.
+bool finish_deferred(std::chrono::milliseconds patience);
 
 }  // namespace vicinal::mpi

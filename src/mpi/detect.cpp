@@ -1,5 +1,5 @@
-// The NUMA node of this process, from the CPUs it may run on. MPI has a hardware-guided split for
-// this, but builds without hwloc answer it with MPI_COMM_NULL.
+// Finds the NUMA node of this process from the CPUs it may run on. MPI has a hardware-guided split
+// for this, but builds without hwloc answer it with MPI_COMM_NULL.
 #include "mpi/detect.hpp"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@
 namespace vicinal::mpi {
 namespace {
 
-/// How many allowed CPUs a list like "0-3,8,10-11" names.
+/// Counts the allowed CPUs in a list like "0-3,8,10-11".
 int count_allowed(std::string_view list, const std::vector<bool>& allowed) {
   int count = 0;
   const char* place = list.data();
@@ -66,7 +66,7 @@ int detect_numa_node(const std::string& root) {
   const std::vector<bool> allowed = allowed_cpus();
   int best = 0;
   int best_count = 0;
-  // Not by std::filesystem, which ends the program where there is no memory.
+  // std::filesystem would end the program if there is no memory.
   struct Close {
     void operator()(DIR* folder) const { closedir(folder); }
   };

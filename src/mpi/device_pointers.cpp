@@ -23,13 +23,13 @@ namespace vicinal::mpi {
 
 namespace {
 
-/// What somebody says, and who.
+/// MPI's answer, and the source of that answer.
 struct Answer {
   bool yes = false;
   std::string by;
 };
 
-/// Functions by which MPIs tell, none of which is in the standard: Open MPI's and MPICH's.
+/// Functions by which Open MPI and MPICH report support; none is in the standard.
 struct Query {
   std::string_view kind;
   const char* name;
@@ -65,7 +65,8 @@ Answer ask(MPI_Comm communicator, std::string_view kind) {
   return answer;
 }
 
-/// Whether the processor reads and writes a byte there. The system is given the address, which a process survives.
+/// Returns whether the CPU can read and write a byte there. System calls get the address, so a bad
+/// one does not end the process.
 bool processor_reaches(std::byte* memory) {
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0) return false;
@@ -75,13 +76,13 @@ bool processor_reaches(std::byte* memory) {
   return reaches;
 }
 
-/// A job from the begin to the end.
+/// Runs a job from begin to end.
 void finish(MemoryJob& job, const std::byte* from, std::byte* to) {
   for (bool done = job.begin(from, to); !done; done = job.poll()) {
   }
 }
 
-/// Whether a message of that many bytes to this rank itself comes as it was sent.
+/// Returns whether a message of that many bytes to this rank itself arrives unchanged.
 bool comes_right(const Communicator& communicator, MemoryKind& kind, std::size_t bytes) {
   const MemoryBlock from(kind, bytes), to(kind, bytes);
   const MemoryBlock sent(kind.staging(), bytes), received(kind.staging(), bytes);
@@ -102,7 +103,7 @@ bool find_out(const Communicator& communicator, MemoryKind& kind) {
   std::string outcome = "is not tried";
   bool takes = false;
   if (answer.yes || processor_reaches(MemoryBlock(kind, 1).data())) {
-    // One that goes at once, as MPIs have it, and one that does not.
+    // One small message, which MPIs send at once, and one large one.
     takes = comes_right(communicator, kind, 64) && comes_right(communicator, kind, 1U << 20U);
     outcome = takes ? "comes right" : "does not come right";
   }

@@ -1,6 +1,6 @@
-// Whether MPI may be given addresses of a GPU's memory. An MPI that does not know such memory touches it with the
-// processor, which ends the process. So it is asked, and tried with messages from this rank to itself only where it says
-// yes, or where the processor reaches that memory anyway, as some do and the driver's double can.
+// Decides whether MPI may get addresses of a GPU's memory. An MPI without support for such memory
+// accesses it with the CPU, which ends the process. So MPI is asked first. A message from this rank
+// to itself is tried only if MPI says yes, or if the CPU can access that memory anyway.
 #pragma once
 
 #include <string_view>
@@ -10,12 +10,13 @@
 
 namespace vicinal::mpi {
 
-/// Whether a list as "system,mpi,cuda:device:managed", what "mpi_memory_alloc_kinds" is of, has a device's memory of a
-/// kind. One without restrictions has all of it.
+/// Returns whether a list like "system,mpi,cuda:device:managed" has a device's memory of a kind.
+/// The info key "mpi_memory_alloc_kinds" has this form. An entry without restrictions has all of
+/// it.
 bool has_device_memory(std::string_view kinds, std::string_view kind);
 
-/// Whether the MPI of this process sends from and receives into memory of this kind. Found out once for each kind, for
-/// the log, too. Local; for a thread that may call MPI.
+/// Returns whether the MPI of this process sends from and receives into memory of this kind.
+/// Determined and logged once for each kind. Local; for a thread that may call MPI.
 bool takes_pointers(const Communicator& communicator, MemoryKind& kind);
 
 }  // namespace vicinal::mpi

@@ -1,4 +1,4 @@
-// All ranks look for the first one that differs, then it and rank 0 tell what they have.
+// All ranks find the first rank that differs; then it and rank 0 broadcast their values.
 #include "mpi/difference.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace vicinal::mpi {
 namespace {
 
-/// What rank `speaker` says. Collective.
+/// Broadcasts `said` from rank `speaker`. Collective.
 template <class Said>
 Said told(MPI_Comm communicator, int speaker, const Said& said) {
   int rank = 0;

@@ -1,5 +1,5 @@
-// Runs a planner's coroutine on this rank, its letters going over MPI. Step by step, so that a
-// negotiation can go on in the background; or to its end.
+// Runs a planner's coroutine on this rank, with its control messages over MPI. Runs it step by
+// step, so that a negotiation can proceed in the background, or to its end.
 #pragma once
 
 #include <atomic>
@@ -19,11 +19,12 @@
 
 namespace vicinal::mpi {
 
-/// The superstep of letters that say that their sender has left the conversation, or has lost what came
-/// of it: who counts on it waits in vain. Their one word is the rank with which it began.
+/// Superstep of notices: control messages by which a rank says that it has left the conversation or
+/// lost its result. Ranks that depend on it would wait forever. A notice has one word: the rank
+/// where the fault began.
 constexpr int notice = -1;
 
-/// What a rank throws that has heard of a fault.
+/// Thrown on a rank that learns of a fault of another rank.
 class FaultElsewhere : public Error {
  public:
   FaultElsewhere(int origin, const char* what)
@@ -31,71 +32,58 @@ class FaultElsewhere : public Error {
               std::string(what) + " failed on rank " + std::to_string(origin) +
                   "; the message on that rank, or on one that it names, says more"),
         origin_(origin) {}
-  /// The rank with which it began.
+  /// Rank where the fault began.
   [[nodiscard]] int origin() const { return origin_; }
 
  private:
   int origin_;
 };
 
-/// Does a step that takes memory, again for a second if there is none; whether it was done. Who gives notice may be in the middle of
-/// something, and progresses nothing meanwhile.
-template <class Step>
-bool is_done_with_memory(Step step) {
-  constexpr auto patience = std::chrono::seconds(1);
-  const auto end = std::chrono::steady_clock::now() + patience;
-  for (Backoff backoff; !has_memory_for(step); backoff.pause()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-  }
-  return true;
-}
-
-/// Sends a notice to other ranks, who may wait for nothing else. What cannot be sent is left: there is a fault to report already.
+/// Sends a notice to other ranks, which may wait for nothing else. Ignores send failures: there is
+/// a fault to report already.
 inline void give_notice(Communicator& communicator, ConversationKey key, int origin,
                         const std::set<int>& ranks) noexcept {
   communicator.keep_for_good();
   for (const int rank : ranks) {
     try {
-      is_done_with_memory([&] {
-        communicator.mailbox().post({key.graph, key.sequence, 0}, notice, {rank, {origin}}, true);
-      });
+      communicator.mailbox().post({key.graph, key.sequence, 0}, notice, {rank, {origin}}, true);
     } catch (const std::exception&) {
-      // The others tell of it, too.
+      // Other ranks send the notice, too.
     }
   }
 }
-/// The same, to those that a function finds.
+/// As above, to the ranks that `find` returns.
 template <std::invocable Find>
 void give_notice(Communicator& communicator, ConversationKey key, int origin, Find find) noexcept {
-  std::set<int> ranks;
-  if (is_done_with_memory([&] { ranks = find(); })) give_notice(communicator, key, origin, ranks);
+  give_notice(communicator, key, origin, find());
 }
 
-/// Throws FaultElsewhere where there is such a notice of this conversation, or one that its graph
-/// could not be created (sequence 0).
+/// Throws FaultElsewhere if a notice of this conversation has arrived, or one that its graph could
+/// not be created (sequence 0).
 inline void check_notices(Communicator& communicator, ConversationKey key) {
   Mailbox& mailbox = communicator.mailbox();
   for (const std::int64_t sequence : {std::int64_t{0}, key.sequence}) {
     const ConversationKey which{key.graph, sequence, 0};
-    // Notices stay: whatever is tried with what was never agreed on must fail, not only the first time, and in any thread.
-    const std::vector<Letter> notices = mailbox.look(which, notice);
+    // Notices stay: every later use of what was never agreed on must fail, in any thread.
+    const std::vector<ControlMessage> notices = mailbox.look(which, notice);
     if (notices.empty()) continue;
     const int origin = static_cast<int>(notices.front().words.front());
     throw FaultElsewhere(origin, sequence == 0 ? "the graph" : "the exchange");
   }
 }
 
-/// One rank's part of a conversation. `key` is the same on all ranks that take part, and used once.
+/// One rank's part of a conversation. `key` is identical on all participating ranks, and used once.
 class Driver {
  public:
   Driver(Communicator& communicator, ConversationKey key, Conversation& conversation)
       : communicator_(communicator), key_(key), conversation_(conversation) {}
 
-  /// Whether letters that have arrived since anybody has looked are taken in: of several conversations one does that. Anew: where
-  /// this one waits for ranks alone that share memory with this one, mostly from there.
+  /// Selects where advance() receives new control messages from: everywhere; mostly shared memory
+  /// if waits_nearby(), else everywhere; or nowhere. Of several conversations, one receives for
+  /// all.
   enum class Look : std::uint8_t { everywhere, anew, at_what_is_there };
 
-  /// Whether all that it waits for comes through shared memory, unless that is full.
+  /// Returns whether all expected control messages come through shared memory, unless that is full.
   [[nodiscard]] bool waits_nearby() {
     const int superstep = conversation_.superstep();
     if (std::exchange(judged_, superstep) != superstep) {
@@ -105,8 +93,8 @@ class Driver {
     return nearby_;
   }
 
-  /// Does what can be done now; true once the task has come to its end. Never waits. Throws
-  /// FaultElsewhere where another rank has left the conversation.
+  /// Does what can be done now; returns true once the task has ended. Never waits. Throws
+  /// FaultElsewhere if another rank has left the conversation.
   template <class T>
   bool advance(Task<T>& task, Look look = Look::anew) {
     while (busy_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
@@ -130,13 +118,14 @@ class Driver {
     return true;
   }
 
-  /// How many control messages this rank has sent to others.
+  /// Number of control messages that this rank has sent to other ranks.
   [[nodiscard]] std::size_t messages_sent() const { return messages_sent_; }
 
-  /// Says for whom it waits. From any thread: while another advances it, there is nothing to wait for.
+  /// Writes which ranks the conversation waits for. Thread-safe: if another thread advances it,
+  /// there is nothing to wait for.
   void describe(std::ostream& out) const {
     if (busy_.test_and_set(std::memory_order_acquire)) {
-      out << "nothing: a letter has come";
+      out << "nothing: a control message has come";
       return;
     }
     const Hold hold(busy_);
@@ -145,7 +134,7 @@ class Driver {
   }
 
  private:
-  /// Gives the conversation back to whoever asks for it next.
+  /// Releases the conversation for the next caller.
   class Hold {
    public:
     explicit Hold(std::atomic_flag& flag) : flag_(flag) {}
@@ -169,14 +158,14 @@ class Driver {
   Communicator& communicator_;
   ConversationKey key_;
   Conversation& conversation_;
-  int judged_ = -1;  ///< the superstep of which it is known whether it waits nearby
+  int judged_ = -1;  ///< superstep for which nearby_ is known
   bool nearby_ = false;
   int looks_ = 0;
   std::size_t messages_sent_ = 0;
   mutable std::atomic_flag busy_;
 };
 
-/// Runs `task` to its end and returns its result, or throws what ended it. Polls, and progresses
+/// Runs `task` to its end and returns its result, or throws its exception. Polls, and progresses
 /// active plans meanwhile.
 template <class T>
 T drive(Communicator& communicator, ConversationKey key, Conversation& conversation,

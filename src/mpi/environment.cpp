@@ -1,4 +1,4 @@
-// Questions to MPI that may be asked at any time, before MPI_Init and after MPI_Finalize too.
+// Queries of MPI that are valid at any time, even before MPI_Init and after MPI_Finalize.
 #include "mpi/environment.hpp"
 
 #include <dlfcn.h>
@@ -18,7 +18,7 @@ std::atomic<bool> forked = false;
 std::atomic<int> sessions = 0;
 std::atomic<bool> sessions_are_told = false;
 
-/// An ABI by the name that builds of vicinal have.
+/// An ABI, by its name in builds of vicinal.
 struct Abi {
   const char* name;
   const char* whose;
@@ -35,7 +35,7 @@ constexpr const Abi& compiled_for = openmpi;
 constexpr const Abi& compiled_for = mpich;
 #endif
 
-/// The ABI of the MPI in that file; null where it is linked into the program.
+/// Returns the ABI of the MPI in that file; null if it is linked into the program.
 const Abi* abi_in(const char* file) {
   void* const mpi = dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
   if (mpi == nullptr) return nullptr;
@@ -50,7 +50,7 @@ const Abi* abi_in(const char* file) {
 }
 
 std::string find_abi_fault() {
-  // Of a Python module's own MPI, which nobody else sees, mpi4py has told the package.
+  // If a Python module loads its own MPI privately, mpi4py has told the package which one.
   void* const function = find_symbol("PMPI_Initialized");
   Dl_info home{};
   if (function == nullptr || dladdr(function, &home) == 0) return {};
@@ -71,7 +71,8 @@ void require_fitting_abi() {
 }
 
 void claim_process() {
-  // Not before MPI is used: a process may load the library, fork, and leave MPI to its children.
+  // Registers on first use of MPI: a process may load the library, fork, and leave MPI to its
+  // children.
   [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, [] {
     forked.store(true, std::memory_order_relaxed);
     note_end();
@@ -134,7 +135,7 @@ bool thread_may_call() {
   int provided = MPI_THREAD_SINGLE, main = 0;
   MPI_Query_thread(&provided);
   if (provided == MPI_THREAD_MULTIPLE) return true;
-  if (!has_world()) return false;  // Open MPI 5.0.11 crashes when it is asked
+  if (!has_world()) return false;  // Open MPI 5.0.11 would crash in the next call
   MPI_Is_thread_main(&main);
   return provided != MPI_THREAD_SERIALIZED && main != 0;
 }

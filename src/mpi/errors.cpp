@@ -1,4 +1,4 @@
-// Faults to MPI error classes and back, and the call of the user's error handler.
+// Translates faults to MPI error classes and back, and calls the user's error handler.
 #include "mpi/errors.hpp"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ int class_of(int code) {
   return number;
 }
 
-/// A code of the fault's class, whose text this is until the next fault of that class.
+/// Returns a code of the fault's class. Its text is `text` until the next fault of that class.
 int code_with_text(Fault fault, std::string text) {
   static Mutex mutex;
   static std::map<int, int> codes;  // by class; MPI has room for few
@@ -62,14 +62,14 @@ bool ends_the_program(MPI_Comm communicator) {
   return fatal;
 }
 
-/// Has the user's handler told of the code, which it returns.
+/// Calls the user's error handler with `code`, and returns it.
 int raise_as(int code, MPI_Comm user, const Error& error) noexcept {
   try {
     last_message = error.what();
   } catch (const std::exception&) {
     last_message.clear();
   }
-  // Without an error handler there is this line.
+  // Without an error handler, this line is the only report.
   if (!is_alive() || (user == MPI_COMM_NULL && !has_world())) {
     std::fprintf(stderr, "vicinal: %s\n", error.what());
     return code;
@@ -98,14 +98,14 @@ int raise_for(const std::string& function, MPI_Comm user, const Error& error) no
     const Error named(error.fault(), function + ": " + error.what());
     return raise_as(code_with_text(error.fault(), named.what()), user, named);
   } catch (const std::exception&) {
-    return raise(user, error);  // there is no memory for more
+    return raise(user, error);  // there is no memory for the name
   }
 }
 
 MPI_Errhandler errors_return() {
 #ifdef MPI_ABI_VERSION
-  // The values of this one and of MPI_ERRORS_ABORT are each other's in MPICH 5.0 and Intel MPI 2021. Files have it unless
-  // the program has said otherwise.
+  // MPICH 5.0 and Intel MPI 2021 exchange the values of MPI_ERRORS_RETURN and MPI_ERRORS_ABORT.
+  // Files use MPI_ERRORS_RETURN unless the program has set another handler.
   static const MPI_Errhandler theirs = [] {
     MPI_Errhandler of_files = MPI_ERRORS_RETURN;
     const bool told = MPI_File_get_errhandler(MPI_FILE_NULL, &of_files) == MPI_SUCCESS;

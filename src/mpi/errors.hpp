@@ -14,32 +14,35 @@
 
 namespace vicinal::mpi {
 
-/// The MPI error class of a fault.
+/// Returns the MPI error class of a fault.
 [[nodiscard]] int error_class(Fault fault) noexcept;
 
-/// Remembers the message for this thread and calls the error handler of the user's communicator
-/// (of MPI_COMM_WORLD where `user` is null; where MPI may not be called, or there is none, only the line is written). Where that handler ends the program, one line goes to
-/// stderr first, since MPI would only print the class. Returns the class.
+/// Stores the message for this thread and calls the error handler of the user's communicator (of
+/// MPI_COMM_WORLD if `user` is null). If that handler ends the program, one line goes to stderr
+/// first, since MPI would print only the class. If MPI may not be called, or there is no
+/// communicator, only writes that line. Returns the class.
 int raise(MPI_Comm user, const Error& error) noexcept;
 
-/// The same as an error of MPI's own `function`: the code that it returns has the message for its text.
+/// As raise(), for an error of the MPI function `function`. The returned code has the message as
+/// its text.
 int raise_for(const std::string& function, MPI_Comm user, const Error& error) noexcept;
 
-/// The text of the last error raised on this thread; "" before the first.
+/// Returns the text of the last error raised on this thread; "" before the first.
 [[nodiscard]] const char* last_error_message() noexcept;
 
-/// Throws an Error with MPI's own text. A message that was longer than its receive is a count fault.
+/// Throws an Error with MPI's own text. A message longer than its receive is a count fault.
 [[noreturn]] void throw_mpi_error(int code, const char* what);
 
-/// Throws what a request has failed with. One that was to receive `expected` bytes from `peer`, and was
-/// sent more, is a count fault that says so.
+/// Throws the error of a failed request. If the request was to receive `expected` bytes from `peer`
+/// and got more, throws a count fault that says so.
 [[noreturn]] void throw_message_error(int code, int peer, std::int64_t expected, const char* what);
 
-/// MPI_ERRORS_RETURN, whatever its value in the MPI that is called.
+/// Returns MPI_ERRORS_RETURN, whatever its value in the MPI that is called.
 [[nodiscard]] MPI_Errhandler errors_return();
 
-/// As long as it lives, errors of freeing end no program: MPI reports those of an object that is no more on one
-/// of these two. MPICH takes it for an error that messages have come which nobody received.
+/// While it lives, an error in freeing does not end the program. MPI reports errors of an object
+/// that no longer exists on MPI_COMM_WORLD or MPI_COMM_SELF. MPICH treats messages that were never
+/// received as an error.
 class ErrorsReturn {
  public:
   ErrorsReturn();

@@ -1,7 +1,8 @@
-// What other layers keep with a communicator: one object of each type that anyone asks for, made when it is
-// first asked for. A layer chooses a type that nobody else names, and whose constructor asks for nothing.
+// Objects that other layers keep with a communicator: one object of each type, constructed on first
+// use. A layer uses a type that no other layer names, with a default constructor.
 //
-// Any thread may ask at any time, and gets the same object; what it does with that is its own affair.
+// Thread-safe: any thread may ask at any time, and gets the same object. Access to that object is
+// not synchronized.
 #pragma once
 
 #include <map>
@@ -16,7 +17,7 @@ namespace vicinal::mpi {
 
 class Extensions {
  public:
-  /// The object of this type. It stays where it is until clear().
+  /// Returns the object of type T. Its address is stable until clear().
   template <class T>
   T& of() {
     const Lock lock(mutex_);
@@ -24,7 +25,7 @@ class Extensions {
     if (!place) place = std::make_shared<T>();
     return *static_cast<T*>(place.get());
   }
-  /// Destroys them all, under no lock: what they hold may ask for others.
+  /// Destroys all objects, without the lock held: their destructors may call of().
   void clear() {
     decltype(kept_) last;  // destroyed after the lock
     const Lock lock(mutex_);

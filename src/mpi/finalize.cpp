@@ -1,11 +1,14 @@
-// MPI_Finalize and sessions, intercepted as MPI's profiling interface foresees: MPI_Finalize to take the library's own thread out of MPI
-// before MPI ends. The callback of MPI_COMM_SELF is too late for that: MPICH stops locking before it calls it, so
-// that a thread which is inside MPI just then keeps a lock for ever, and MPI_Finalize aborts. Both names are
-// taken, because tools and Fortran modules call the second one; whoever comes next in the order of linking, another
-// tool or MPI itself, is called as the program would have. A Python module that brings its own MPI does not come by
-// here: the package stops the thread when the interpreter ends.
+// Intercepts MPI_Finalize and the session functions through MPI's profiling interface. MPI_Finalize
+// stops the library's own thread before MPI ends. The callback of MPI_COMM_SELF is too late for
+// that. MPICH stops locking before it calls it, so a thread inside MPI would keep a lock forever,
+// and MPI_Finalize would abort.
 //
-// A session has no attributes: nothing but its own functions tells that it begins and ends.
+// Both names of each function are intercepted, because tools and Fortran modules call the PMPI
+// name. The next library in link order, another tool or MPI itself, is called as the program would
+// have called it. A Python module that loads its own MPI bypasses this file: the package stops the
+// thread when the interpreter ends.
+//
+// A session has no attributes, so only its own functions show that it begins and ends.
 #include <dlfcn.h>
 #include <mpi.h>
 

@@ -1,6 +1,7 @@
-// Both kinds, and the communicator of the process alone on which persistent ones are received. Of the functions that MPI calls here, `query`
-// fills a status, as the standard has it, and none calls more of MPI's.
-#include "mpi/tokens.hpp"
+// Both kinds of request, and the communicator of one process that receives the persistent ones. Of
+// the callbacks that MPI calls here, only `query` calls MPI, to fill a status as the standard
+// requires.
+#include "mpi/generalized_requests.hpp"
 
 #include "base/guarded.hpp"
 #include "base/no_destructor.hpp"
@@ -33,7 +34,7 @@ int cancel(void* /*state*/, int /*complete*/) { return MPI_SUCCESS; }
 
 }  // namespace
 
-/// Where the receives of persistent tokens are.
+/// State of the receives of persistent requests.
 struct Self {
   Self() = default;
   Self(const Self&) = delete;
@@ -41,7 +42,7 @@ struct Self {
   ~Self() {
     if (communicator != MPI_COMM_NULL && is_alive()) MPI_Comm_free(&communicator);
   }
-  /// A communicator of the process alone, taken out of `near` where there is no MPI_COMM_SELF.
+  /// Returns a communicator of this process alone, made from `near` if there is no MPI_COMM_SELF.
   MPI_Comm made(const Communicator& near);
   int take_tag();
   void give_tag_back(int tag);
@@ -53,8 +54,8 @@ struct Self {
 
 namespace {
 
-/// One for the process, never freed, since a program may end MPI with some tokens left. A session has one for each communicator,
-/// since nothing of a session may be left when it ends.
+/// Returns the process's one Self, never freed, since a program may end MPI with requests left. In
+/// a session each communicator has its own, since nothing of a session may remain when it ends.
 Self& self_of(Communicator& near) {
   static NoDestructor<Self> of_world;
   return has_world() ? *of_world : near.extension<Self>();
@@ -100,29 +101,29 @@ void Self::give_tag_back(int tag) {
   tags.give_back(tag);
 }
 
-SingleToken::SingleToken() : code_(std::make_shared<int>(MPI_SUCCESS)) {
+SingleUseRequest::SingleUseRequest() : code_(std::make_shared<int>(MPI_SUCCESS)) {
   auto of_mpi = std::make_unique<Code>(code_);
   check(MPI_Grequest_start(query, release, cancel, of_mpi.get(), &handle_), "MPI_Grequest_start");
   static_cast<void>(of_mpi.release());
 }
 
-void SingleToken::complete(int code) noexcept {
+void SingleUseRequest::complete(int code) noexcept {
   *code_ = code;
   if (is_alive()) MPI_Grequest_complete(handle_);
 }
 
-PersistentToken::PersistentToken(Communicator& near)
+RestartableRequest::RestartableRequest(Communicator& near)
     : self_(self_of(near)), communicator_(self_.made(near)), tag_(self_.take_tag()) {
   const int code = MPI_Recv_init(nullptr, 0, MPI_BYTE, 0, tag_, communicator_, &handle_);
   if (code != MPI_SUCCESS) self_.give_tag_back(tag_);
   check(code, "MPI_Recv_init");
 }
 
-PersistentToken::~PersistentToken() { self_.give_tag_back(tag_); }
+RestartableRequest::~RestartableRequest() { self_.give_tag_back(tag_); }
 
-void PersistentToken::complete(bool failed) noexcept {
+void RestartableRequest::complete(bool failed) noexcept {
   if (!is_alive()) return;
-  // It is received already, or will be when somebody looks: nobody is waited for.
+  // Does not block: the receive is complete already, or will be once the program tests it.
   constexpr char nothing = 0;
   MPI_Request sent = MPI_REQUEST_NULL;
   if (MPI_Isend(&nothing, failed ? 1 : 0, MPI_BYTE, 0, tag_, communicator_, &sent) == MPI_SUCCESS) {
@@ -132,11 +133,11 @@ void PersistentToken::complete(bool failed) noexcept {
 
 void progress() {
   if (has_world()) return progress(MPI_COMM_SELF);
-  SingleToken token;
-  MPI_Request request = token.handle();
+  SingleUseRequest generalized;
+  MPI_Request request = generalized.handle();
   int done = 0;
   MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-  token.complete(MPI_SUCCESS);
+  generalized.complete(MPI_SUCCESS);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 

@@ -1,5 +1,6 @@
-// Requests of MPI's that are complete when we say so. A program that knows nothing of the library gets one for what
-// the library does, and tests, waits for and frees it by any function of MPI's, together with others.
+// MPI requests that the library completes. A program that knows nothing of the library gets one for
+// the library's operation. It tests, waits for and frees the request with any MPI function,
+// together with other requests.
 #pragma once
 
 #include <mpi.h>
@@ -11,17 +12,18 @@ namespace vicinal::mpi {
 class Communicator;
 struct Self;
 
-/// A generalized request: of one operation that has begun.
-class SingleToken {
+/// A generalized request, for one operation that has begun.
+class SingleUseRequest {
  public:
-  SingleToken();
-  SingleToken(const SingleToken&) = delete;
-  SingleToken& operator=(const SingleToken&) = delete;
-  ~SingleToken() = default;
+  SingleUseRequest();
+  SingleUseRequest(const SingleUseRequest&) = delete;
+  SingleUseRequest& operator=(const SingleUseRequest&) = delete;
+  ~SingleUseRequest() = default;
 
-  /// MPI's, from now on the program's: valid until that has freed it, or seen it complete.
+  /// The request, which belongs to the program: valid until the program has freed it or seen it
+  /// complete.
   [[nodiscard]] MPI_Request handle() const { return handle_; }
-  /// It is complete, with that error class. Once.
+  /// Completes the request with that error class. Call once.
   void complete(int code) noexcept;
 
  private:
@@ -29,19 +31,20 @@ class SingleToken {
   MPI_Request handle_ = MPI_REQUEST_NULL;
 };
 
-/// A persistent request: a receive of nothing from oneself, complete when it is sent. It is freed by the program.
-class PersistentToken {
+/// A persistent request: an empty receive from the own rank, which completes when the library sends
+/// to it. The program frees it.
+class RestartableRequest {
  public:
-  /// `near`: a communicator of this process, which lives as long as the token.
-  explicit PersistentToken(Communicator& near);
-  PersistentToken(const PersistentToken&) = delete;
-  PersistentToken& operator=(const PersistentToken&) = delete;
-  /// Once the program has freed the request.
-  ~PersistentToken();
+  /// `near` is a communicator of this process that lives as long as the request.
+  explicit RestartableRequest(Communicator& near);
+  RestartableRequest(const RestartableRequest&) = delete;
+  RestartableRequest& operator=(const RestartableRequest&) = delete;
+  /// Destroy it after the program has freed the request.
+  ~RestartableRequest();
 
   [[nodiscard]] MPI_Request handle() const { return handle_; }
-  /// The execution that the program has started last is complete. One that has failed is too long a message:
-  /// MPI's completion then returns an error.
+  /// Completes the execution that the program started last. For a failed one it sends too long a
+  /// message, so that MPI's completion returns an error.
   void complete(bool failed) noexcept;
 
  private:
@@ -51,7 +54,7 @@ class PersistentToken {
   MPI_Request handle_ = MPI_REQUEST_NULL;
 };
 
-/// Lets MPI work on what is under way, where no communicator is at hand.
+/// Lets MPI progress pending operations if no communicator is at hand.
 void progress();
 
 }  // namespace vicinal::mpi

@@ -1,6 +1,7 @@
-// Where the ranks of a new communicator live, and who of a host shares memory: the private part of
-// setting it up in which all ranks tell all others a few words. A host where not all could join the
-// arena tries the other backing, and keeps the arena that more have joined.
+// Finds where the ranks of a new communicator live, and which ranks of a host share memory. This is
+// the part of its set-up in which each rank tells all others a few words. If not all ranks of a
+// host can join the arena, the host tries the other backing. It keeps the arena that more ranks
+// have joined.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -30,7 +31,7 @@
 namespace vicinal::mpi {
 namespace {
 
-/// What is wrong with this rank's environment, where something is. The log is opened by the way.
+/// Returns what is wrong with this rank's environment, if anything. Also opens the log.
 std::optional<Error> fault_of_environment() {
   try {
     check_environment();
@@ -41,11 +42,11 @@ std::optional<Error> fault_of_environment() {
   return std::nullopt;
 }
 
-/// Words that hold an invitation, on its way to the other ranks.
+/// Number of words that hold an invitation when it is sent to the other ranks.
 static_assert(std::is_trivially_copyable_v<Arena::Invitation>);
 constexpr std::size_t invitation_words = (sizeof(Arena::Invitation) + 7) / 8;
 
-/// What a rank tells of itself.
+/// Positions of the words that a rank tells about itself.
 enum Word : std::size_t {
   host_word,
   numa_word,
@@ -57,17 +58,18 @@ enum Word : std::size_t {
   cores_word,
   words
 };
-/// Whether it wants shared memory; or that it has no memory to tell the rest, or an environment that cannot be read.
-enum Wish : std::int64_t { lacks, unreadable, refuses, agrees };
+/// A rank's wish for shared memory, or that its environment cannot be read (`unreadable`).
+enum Wish : std::int64_t { unreadable, refuses, agrees };
 
-/// A rank that has joined an arena tells the others the offset of its inbox for letters, or this.
+/// A rank that has joined an arena tells the others the offset of its inbox for control messages,
+/// or `no_inbox`.
 constexpr std::int64_t no_inbox = 1;
 std::int64_t inbox_in(Arena& arena) {
   if (arena.members() == 1) return no_inbox;
   try {
     return Mailbox::make_inbox(arena);
   } catch (const std::exception&) {
-    return no_inbox;  // its letters come by MPI
+    return no_inbox;  // its control messages come by MPI
   }
 }
 
@@ -77,39 +79,29 @@ const std::size_t Communicator::words_gathered = std::max<std::size_t>(words, in
 
 std::int64_t Communicator::learn_places(std::int64_t number, std::span<std::int64_t> gathered) {
   std::array<std::int64_t, words> mine{};
-  std::optional<std::string> regions;
-  std::vector<Given> given;
-  std::optional<Error> unread = fault_of_environment(), lacking;
-  if (static std::atomic<bool> is_first = true; is_first.exchange(false) && rank_ == 0) {
-    attempt(unread, warn_of_unknown_variables);
+  const std::optional<Error> unread = fault_of_environment();
+  if (static std::atomic<bool> is_first = true; is_first.exchange(false) && rank_ == 0 && !unread) {
+    warn_of_unknown_variables();
   }
-  if (unread && unread->fault() == Fault::memory) lacking = std::exchange(unread, std::nullopt);
-  attempt(lacking, [&] {
-    regions = environment_value("vicinal_regions");
-    given = given_by_process();
-    mine[host_word] = fingerprint(detect_host());
-    mine[numa_word] = detect_numa_node();
-    mine[settings_word] = fingerprint(given);
-    mine[number_word] = number;
-    const std::vector<bool> cpus = allowed_cpus();
-    mine[cpus_word] = std::count(cpus.begin(), cpus.end(), true);
-    mine[cpu_set_word] = fingerprint(std::string(cpus.begin(), cpus.end()));
-    const std::optional<double> told = read_amount(process_value("vicinal_cores"));
-    mine[cores_word] = std::bit_cast<std::int64_t>(told.value_or(-1));
-    mine[wish_word] = unread                                           ? unreadable
-                      : is_yes(process_value("vicinal_shared_memory")) ? agrees
-                                                                       : refuses;
-  });
+  const std::optional<std::string> regions = environment_value("vicinal_regions");
+  const std::vector<Given> given = given_by_process();
+  const std::vector<bool> cpus = allowed_cpus();
+  const std::optional<double> told = read_amount(process_value("vicinal_cores"));
+  mine[host_word] = fingerprint(detect_host());
+  mine[numa_word] = detect_numa_node();
+  mine[settings_word] = fingerprint(given);
+  mine[number_word] = number;
+  mine[cpus_word] = std::count(cpus.begin(), cpus.end(), true);
+  mine[cpu_set_word] = fingerprint(std::string(cpus.begin(), cpus.end()));
+  mine[cores_word] = std::bit_cast<std::int64_t>(told.value_or(-1));
+  mine[wish_word] = unread                                           ? unreadable
+                    : is_yes(process_value("vicinal_shared_memory")) ? agrees
+                                                                     : refuses;
   const std::span<std::int64_t> all = gathered.first(words * static_cast<std::size_t>(size_));
   allgather(handle_, mine, all);
-  if (lacking) throw Error(*lacking);
   const auto word = [&](int rank, Word which) {
     return all[static_cast<std::size_t>(rank) * words + which];
   };
-  for (int rank = 0; rank < size_; ++rank) {
-    require(word(rank, wish_word) != lacks, Fault::elsewhere, "rank ", rank,
-            " could not tell where it lives; the message on that rank says more");
-  }
   for (int rank = 0; rank < size_; ++rank) {
     if (word(rank, settings_word) != all[settings_word]) throw_difference(handle_, given);
   }
@@ -134,7 +126,7 @@ std::int64_t Communicator::learn_places(std::int64_t number, std::span<std::int6
         {theirs[cpus_word], theirs[cpu_set_word], std::bit_cast<double>(theirs[cores_word])});
   }
   places_.core_share_of = core_shares(places_.node_of, claims);
-  // Whatever a person says: a rank that spins holds up those it waits for.
+  // Back-off ignores the cores set by the user: a spinning rank delays the ranks it waits for.
   for (CpuClaim& claim : claims) claim.told = -1;
   const std::vector<CoreShare> bound = core_shares(places_.node_of, claims);
   if (bound[static_cast<std::size_t>(rank_)].is_crowded()) {
@@ -158,26 +150,24 @@ std::int64_t Communicator::learn_places(std::int64_t number, std::span<std::int6
   return number;
 }
 
-void Communicator::join_host(std::span<std::int64_t> gathered, std::optional<Error>& fault) {
+void Communicator::join_host(std::span<std::int64_t> gathered) {
   for (const Arena::Backing backing : {Arena::Backing::nameless, Arena::Backing::named}) {
     std::unique_ptr<Arena> arena = try_arena(backing, gathered);
     const std::int64_t mine = arena ? inbox_in(*arena) : 0;
     const std::span<std::int64_t> joined = gathered.first(static_cast<std::size_t>(size_));
     allgather(handle_, std::span(&mine, 1), joined);
     if (arena) arena->seal();
-    attempt(fault, [&] { note_joined(joined, std::move(arena)); });
+    note_joined(joined, std::move(arena));
     if (std::ranges::all_of(joined, [](std::int64_t has) { return has != 0; })) break;
   }
-  attempt(fault, [&] {
-    if (arena_) arena_fault_ = missing();
-    if (is_yes(environment_value("vicinal_shared_memory").value_or(""))) {
-      warn_of_shared_memory("VICINAL_SHARED_MEMORY is '1'");
-    }
-  });
+  if (arena_) arena_fault_ = missing();
+  if (is_yes(environment_value("vicinal_shared_memory").value_or(""))) {
+    warn_of_shared_memory("VICINAL_SHARED_MEMORY is '1'");
+  }
 }
 
 void Communicator::note_joined(std::span<const std::int64_t> joined, std::unique_ptr<Arena> arena) {
-  std::map<int, int> now, before;  // how many of a node share memory
+  std::map<int, int> now, before;  // ranks of a node that share memory
   for (std::size_t rank = 0; rank < joined.size(); ++rank) {
     const int node = places_.node_of[rank];
     if (joined[rank] != 0) ++now[node];

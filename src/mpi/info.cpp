@@ -1,4 +1,4 @@
-// Reading hints from an MPI_Info object.
+// Reads and changes hints of an MPI_Info object.
 #include "mpi/info.hpp"
 
 #include <array>

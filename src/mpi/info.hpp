@@ -1,4 +1,4 @@
-// Reading hints from, and changing hints of, an MPI_Info object.
+// Reads hints from an MPI_Info object, and changes hints in a copy.
 #pragma once
 
 #include <mpi.h>
@@ -9,10 +9,11 @@
 
 namespace vicinal::mpi {
 
-/// The value of a key; nothing where `info` is MPI_INFO_NULL or has no such key.
+/// Returns the value of a key; nothing if `info` is MPI_INFO_NULL or has no such key.
 [[nodiscard]] std::optional<std::string> info_value(MPI_Info info, const char* key);
 
-/// All keys, for rank 0 of `comm`, which speaks for the others: they get none. None of MPI_INFO_NULL, and without a communicator.
+/// Returns all keys on rank 0 of `comm`, which acts for all ranks; none on other ranks. None for
+/// MPI_INFO_NULL or MPI_COMM_NULL.
 [[nodiscard]] std::vector<std::string> info_keys(MPI_Info info, MPI_Comm comm);
 /// A copy of hints with another value of one key, freed with this object.
 class ChangedInfo {

@@ -1,4 +1,4 @@
-// The MPI's own word for it.
+// Uses the version text of the MPI itself.
 #include "mpi/library.hpp"
 
 #include <mpi.h>

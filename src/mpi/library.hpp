@@ -1,4 +1,4 @@
-// Which MPI is loaded.
+// Identifies the loaded MPI.
 #pragma once
 
 #include <string>
@@ -6,10 +6,11 @@
 
 namespace vicinal::mpi {
 
-/// Whether what it says of its version begins with `name`, for what only one of them does wrong. Takes no memory.
+/// Returns whether MPI's version text begins with `name`, for workarounds in one library. Allocates
+/// nothing.
 [[nodiscard]] bool library_is(std::string_view name) noexcept;
 
-/// The name and version of the MPI that is loaded, in one line without tabs.
+/// Returns the name and version of the loaded MPI, in one line without tabs.
 [[nodiscard]] std::string library_version();
 
 }  // namespace vicinal::mpi

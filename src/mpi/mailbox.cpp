@@ -1,5 +1,6 @@
-// Letters as messages: six words of address (topic, graph, sequence, superstep, sender, and how many it has sent before), then for
-// each letter its length and its words.
+// Format of a message: six words of address (topic, graph, sequence, superstep, sender, number of
+// messages the sender has sent before). Then follow the length and the words of each control
+// message.
 #include "mpi/mailbox.hpp"
 
 #include <algorithm>
@@ -19,15 +20,15 @@ namespace {
 constexpr std::size_t address_words = 6;
 constexpr auto longest_message = static_cast<std::size_t>(std::numeric_limits<int>::max());
 
-void append(Words& message, const Letter& letter) {
-  message.push_back(static_cast<std::int64_t>(letter.words.size()));
-  message.insert(message.end(), letter.words.begin(), letter.words.end());
+void append(Words& message, const ControlMessage& control_message) {
+  message.push_back(static_cast<std::int64_t>(control_message.words.size()));
+  message.insert(message.end(), control_message.words.begin(), control_message.words.end());
 }
 
 bool is_complete(MPI_Request& request) {
   if (request == MPI_REQUEST_NULL) return true;
   int done = 0;
-  check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test of a letter");
+  check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test of a control message");
   return done != 0;
 }
 
@@ -53,47 +54,53 @@ Words Mailbox::begin_message(ConversationKey key, int superstep) {
   return {key.topic, key.graph, key.sequence, superstep, rank_, messages_++};
 }
 
-void Mailbox::check_letter(const Letter& letter) const {
-  require(letter.peer >= 0 && letter.peer < size_, Fault::rank, "a letter to rank ", letter.peer,
-          " of a communicator of ", size_, " ranks");
-  require(letter.words.size() + address_words + 1 <= longest_message, Fault::unsupported,
-          "a letter of ", letter.words.size(), " words to rank ", letter.peer,
+void Mailbox::check_message(const ControlMessage& control_message) const {
+  require(control_message.peer >= 0 && control_message.peer < size_, Fault::rank,
+          "a control message to rank ", control_message.peer, " of a communicator of ", size_,
+          " ranks");
+  require(control_message.words.size() + address_words + 1 <= longest_message, Fault::unsupported,
+          "a control message of ", control_message.words.size(), " words to rank ",
+          control_message.peer,
           " while planning; at most 2^31 - 6 are possible: use fewer or longer runs of items");
 }
 
-void Mailbox::post(ConversationKey key, int superstep, Letter letter, bool synchronous) {
-  check_letter(letter);
+void Mailbox::post(ConversationKey key, int superstep, ControlMessage control_message,
+                   bool synchronous) {
+  check_message(control_message);
   const Lock lock(mutex_);
-  if (letter.peer == rank_) {
-    file({key, superstep}, std::move(letter), messages_++);
+  if (control_message.peer == rank_) {
+    file({key, superstep}, std::move(control_message), messages_++);
     return;
   }
   Words words = begin_message(key, superstep);
-  append(words, letter);
-  send(std::move(words), letter.peer, synchronous);
+  append(words, control_message);
+  send(std::move(words), control_message.peer, synchronous);
 }
 
-std::size_t Mailbox::post_all(ConversationKey key, int superstep, std::vector<Letter> letters) {
-  std::stable_sort(letters.begin(), letters.end(), [](const Letter& a, const Letter& b) {
-    return std::pair(a.peer, a.ahead) < std::pair(b.peer, b.ahead);
-  });
-  // Each rank begins with those behind it, so that not all send to the same one first.
-  std::rotate(letters.begin(),
-              std::find_if(letters.begin(), letters.end(),
-                           [&](const Letter& it) { return it.peer > rank_; }),
-              letters.end());
+std::size_t Mailbox::post_all(ConversationKey key, int superstep,
+                              std::vector<ControlMessage> control_messages) {
+  std::stable_sort(control_messages.begin(), control_messages.end(),
+                   [](const ControlMessage& a, const ControlMessage& b) {
+                     return std::pair(a.peer, a.ahead) < std::pair(b.peer, b.ahead);
+                   });
+  // Each rank starts with the ranks after it, so that not all send to the same rank first.
+  std::rotate(control_messages.begin(),
+              std::find_if(control_messages.begin(), control_messages.end(),
+                           [&](const ControlMessage& it) { return it.peer > rank_; }),
+              control_messages.end());
   std::size_t messages = 0;
-  for (auto first = letters.begin(); first != letters.end();) {
+  for (auto first = control_messages.begin(); first != control_messages.end();) {
     if (first->peer == rank_) {
       post(key, superstep + first->ahead, std::move(*first));
       ++first;
       continue;
     }
-    check_letter(*first);
+    check_message(*first);
     const Lock lock(mutex_);
     Words words = begin_message(key, superstep + first->ahead);
     auto last = first;
-    for (; last != letters.end() && last->peer == first->peer && last->ahead == first->ahead;
+    for (;
+         last != control_messages.end() && last->peer == first->peer && last->ahead == first->ahead;
          ++last) {
       if (last != first && words.size() + 1 + last->words.size() > longest_message) break;
       append(words, *last);
@@ -115,7 +122,7 @@ void Mailbox::send(Words words, int peer, bool synchronous) {
   check((synchronous ? MPI_Issend : MPI_Isend)(message.words.data(),
                                                static_cast<int>(message.words.size()), MPI_INT64_T,
                                                peer, tag_, communicator_, &message.request),
-        "sending a letter");
+        "sending a control message");
 }
 
 bool Mailbox::collect() {
@@ -152,9 +159,9 @@ bool Mailbox::find_arrival() {
   int found = 0;
   MPI_Status status;
   check(MPI_Improbe(MPI_ANY_SOURCE, tag_, communicator_, &found, &arrival_.message, &status),
-        "MPI_Improbe for letters");
+        "MPI_Improbe for control messages");
   if (found == 0) return false;
-  check(MPI_Get_count(&status, MPI_INT64_T, &arrival_.count), "MPI_Get_count of a letter");
+  check(MPI_Get_count(&status, MPI_INT64_T, &arrival_.count), "MPI_Get_count of a control message");
   return true;
 }
 
@@ -165,7 +172,7 @@ void Mailbox::receive_arrivals() {
     message.words = std::move(words);
     check(MPI_Imrecv(message.words.data(), arrival_.count, MPI_INT64_T, &arrival_.message,
                      &message.request),
-          "MPI_Imrecv of a letter");
+          "MPI_Imrecv of a control message");
   }
 }
 
@@ -190,8 +197,8 @@ bool Mailbox::finish_receives() {
 void Mailbox::file_all(const Message& message) {
   std::span<const std::int64_t> words(message.words);
   const auto take = [&](std::size_t count) {
-    require(words.size() >= count, Fault::internal, "a letter from rank ", message.words[4],
-            " ends early");
+    require(words.size() >= count, Fault::internal, "a control message from rank ",
+            message.words[4], " ends early");
     const auto taken = words.first(count);
     words = words.subspan(count);
     return taken;
@@ -199,16 +206,17 @@ void Mailbox::file_all(const Message& message) {
   const auto head = take(address_words);
   const Address address{{head[1], head[2], head[0]}, static_cast<int>(head[3])};
   while (!words.empty()) {
-    const auto letter = take(static_cast<std::size_t>(take(1).front()));
-    file(address, {static_cast<int>(head[4]), {letter.begin(), letter.end()}}, head[5]);
+    const auto control_message = take(static_cast<std::size_t>(take(1).front()));
+    file(address, {static_cast<int>(head[4]), {control_message.begin(), control_message.end()}},
+         head[5]);
   }
 }
 
-void Mailbox::file(Address address, Letter letter, std::int64_t number) {
+void Mailbox::file(Address address, ControlMessage control_message, std::int64_t number) {
   Box& box = boxes_[address];
   box.numbers.push_back(number);
   try {
-    box.letters.push_back(std::move(letter));
+    box.control_messages.push_back(std::move(control_message));
   } catch (...) {
     box.numbers.pop_back();
     throw;
@@ -218,10 +226,10 @@ void Mailbox::file(Address address, Letter letter, std::int64_t number) {
 std::size_t Mailbox::count(ConversationKey key, int superstep) const {
   const Lock lock(mutex_);
   const auto box = boxes_.find({key, superstep});
-  return box == boxes_.end() ? 0 : box->second.letters.size();
+  return box == boxes_.end() ? 0 : box->second.control_messages.size();
 }
 
-std::vector<Letter> Mailbox::take(ConversationKey key, int superstep) {
+std::vector<ControlMessage> Mailbox::take(ConversationKey key, int superstep) {
   Box box;
   {
     const Lock lock(mutex_);
@@ -230,23 +238,24 @@ std::vector<Letter> Mailbox::take(ConversationKey key, int superstep) {
     box = std::move(found->second);
     boxes_.erase(found);
   }
-  std::vector<std::size_t> places(box.letters.size());
+  std::vector<std::size_t> places(box.control_messages.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
-  // A large letter completes after a small one that was sent later.
+  // A large control message may complete after a small one that was sent later.
   std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(box.letters[a].peer, box.numbers[a]) <
-           std::pair(box.letters[b].peer, box.numbers[b]);
+    return std::pair(box.control_messages[a].peer, box.numbers[a]) <
+           std::pair(box.control_messages[b].peer, box.numbers[b]);
   });
-  std::vector<Letter> letters;
-  letters.reserve(places.size());
-  for (const std::size_t place : places) letters.push_back(std::move(box.letters[place]));
-  return letters;
+  std::vector<ControlMessage> control_messages;
+  control_messages.reserve(places.size());
+  for (const std::size_t place : places)
+    control_messages.push_back(std::move(box.control_messages[place]));
+  return control_messages;
 }
 
-std::vector<Letter> Mailbox::look(ConversationKey key, int superstep) const {
+std::vector<ControlMessage> Mailbox::look(ConversationKey key, int superstep) const {
   const Lock lock(mutex_);
   const auto box = boxes_.find({key, superstep});
-  return box == boxes_.end() ? std::vector<Letter>() : box->second.letters;
+  return box == boxes_.end() ? std::vector<ControlMessage>() : box->second.control_messages;
 }
 
 std::map<int, ConversationKey> Mailbox::senders_besides(ConversationKey own) const {
@@ -256,8 +265,8 @@ std::map<int, ConversationKey> Mailbox::senders_besides(ConversationKey own) con
   for (const auto& [address, box] : boxes_) {
     const ConversationKey& key = address.first;
     if (key.graph == own.graph && key.sequence == own.sequence) continue;
-    for (const Letter& letter : box.letters) {
-      if (letter.peer != rank_) senders.emplace(letter.peer, key);
+    for (const ControlMessage& control_message : box.control_messages) {
+      if (control_message.peer != rank_) senders.emplace(control_message.peer, key);
     }
   }
   return senders;
@@ -273,7 +282,7 @@ void Mailbox::close() noexcept {
   communicator_ = MPI_COMM_NULL;
   if (!is_alive()) return;
   // Another rank may still have to receive these, and MPI may still write into a receive. Their
-  // memory must outlive this mailbox, and waiting could be for ever.
+  // memory must outlive this mailbox, and waiting might never end.
   static NoDestructor<std::list<Message>> unfinished;
   static Mutex unfinished_mutex;
   const Lock unfinished_lock(unfinished_mutex);

@@ -1,7 +1,8 @@
-// Letters of planners. Many conversations may be under way on a communicator at once (one for each
-// graph, or thread), in different supersteps on different ranks, so one reserved tag carries them
-// all and each letter says what it belongs to. Whatever arrives is filed at once; MPI never holds a
-// letter that blocks another. Between ranks that share memory, letters go through that, where they are short.
+// Control messages of planners. A communicator may have many conversations at once (one for each
+// graph, or thread), in different supersteps on different ranks. One reserved tag carries them all,
+// and each control message names its conversation. A control message is filed as soon as it
+// arrives, so none blocks another inside MPI. Between ranks that share memory, short control
+// messages go through shared memory.
 #pragma once
 
 #include <mpi.h>
@@ -23,70 +24,75 @@
 
 namespace vicinal::mpi {
 
-/// Which conversation on a communicator; the same on all ranks that take part.
+/// Identifies a conversation on a communicator; identical on all participating ranks.
 struct ConversationKey {
   std::int64_t graph = 0;
   std::int64_t sequence = 0;
-  /// Of conversations of the same number that go on at the same time: 0, or the fingerprint of what the ranks must
-  /// have alike for their letters to mean the same. Letters of ranks that have not never mix.
+  /// Distinguishes simultaneous conversations of the same number: 0, or the fingerprint of what the
+  /// ranks must have in common to understand each other. Ranks that differ in it never mix their
+  /// control messages.
   std::int64_t topic = 0;
   friend auto operator<=>(const ConversationKey&, const ConversationKey&) = default;
 };
 
 class Mailbox {
  public:
-  /// Letters go over `communicator` (private, MPI_ERRORS_RETURN) with `tag`, which nobody else
-  /// uses.
+  /// Control messages go over `communicator` (private, MPI_ERRORS_RETURN) with `tag`, which must
+  /// have no other use.
   Mailbox(MPI_Comm communicator, int tag);
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
   ~Mailbox();
 
-  /// Memory for the letters to this rank, for share_memory(); throws a memory fault where there is no room.
+  /// Allocates memory for the control messages to this rank, for share_memory(). Throws a memory
+  /// fault if there is no room.
   static std::int64_t make_inbox(Arena& arena) { return arena.allocate(WordRing::bytes()); }
-  /// From now on, letters to ranks that have an inbox in the arena are put there. `inboxes`: of each rank, this one included, where it
-  /// is; 0 for none.
+  /// From now on, puts control messages to ranks that have an inbox in the arena there. `inboxes`
+  /// has the offset of each rank's inbox, this rank included; 0 for none.
   void share_memory(std::shared_ptr<Arena> arena, std::span<const std::int64_t> inboxes);
 
-  /// Starts to send; the words are kept until they are gone. To the own rank without MPI. Throws a
-  /// rank fault for a peer outside the communicator, an unsupported fault for a letter beyond 2^31
-  /// words. A synchronous one counts as unsent until its receiver has it.
-  void post(ConversationKey key, int superstep, Letter letter, bool synchronous = false);
-  /// Starts to send those of a superstep, all to one rank in one message. Returns how many messages that takes.
-  std::size_t post_all(ConversationKey key, int superstep, std::vector<Letter> letters);
+  /// Starts a send; keeps the words until it completes. Messages to the own rank bypass MPI. A
+  /// synchronous message counts as unsent until its receiver has it. Throws a rank fault for a peer
+  /// outside the communicator, an unsupported fault for a message too long for an int count.
+  void post(ConversationKey key, int superstep, ControlMessage control_message,
+            bool synchronous = false);
+  /// Starts the sends of a superstep; packs the control messages to one rank into one message.
+  /// Returns the number of messages.
+  std::size_t post_all(ConversationKey key, int superstep,
+                       std::vector<ControlMessage> control_messages);
 
-  /// Progresses sends and files what has arrived. Never blocks. True where something was filed. What this rank has no memory
-  /// for, which is thrown, is received by a later one.
+  /// Progresses sends and files arrived control messages. Never blocks. Returns whether it filed
+  /// any. Throws `std::bad_alloc` if it fails to allocate for one; a later call receives that one.
   bool collect();
-  /// The same of letters in shared memory alone, which takes little time.
+  /// As collect(), for shared memory alone, which takes little time.
   bool collect_nearby();
-  /// Whether letters from a rank come through shared memory, unless that is full.
+  /// Returns whether control messages from a rank come through shared memory, unless that is full.
   [[nodiscard]] bool is_nearby(int rank) const {
     return rank == rank_ || (!inboxes_.empty() && inboxes_[static_cast<std::size_t>(rank)]);
   }
 
-  /// How many letters of a superstep are there.
+  /// Number of control messages of a superstep that have arrived.
   [[nodiscard]] std::size_t count(ConversationKey key, int superstep) const;
 
-  /// Removes and returns the letters of a superstep, ordered by sender, then as sent.
-  std::vector<Letter> take(ConversationKey key, int superstep);
+  /// Removes and returns the control messages of a superstep, ordered by sender, then as sent.
+  std::vector<ControlMessage> take(ConversationKey key, int superstep);
 
-  /// Those that are there, which stay.
-  std::vector<Letter> look(ConversationKey key, int superstep) const;
+  /// Returns copies of the arrived control messages, which stay.
+  std::vector<ControlMessage> look(ConversationKey key, int superstep) const;
 
-  /// Who has sent letters of other conversations, which are still there, with the key of one of them. From any thread:
-  /// nothing while another one uses the mailbox.
+  /// Returns the senders of filed control messages of other conversations, each with the key of one
+  /// of them. Thread-safe: returns nothing while another thread uses the mailbox.
   std::map<int, ConversationKey> senders_besides(ConversationKey own) const;
 
-  /// Sends that MPI has not finished with.
+  /// Number of sends that MPI has not completed.
   [[nodiscard]] std::size_t unsent() const;
 
-  /// Lets go of the communicator: what is unfinished stays allocated for MPI to finish.
+  /// Releases the communicator: unfinished messages stay allocated for MPI to finish.
   void close() noexcept;
 
  private:
   struct Box {
-    std::vector<Letter> letters;
+    std::vector<ControlMessage> control_messages;
     std::vector<std::int64_t> numbers;  ///< of the messages, as their senders count them
   };
   struct Message {
@@ -95,17 +101,18 @@ class Mailbox {
   };
   using Address = std::pair<ConversationKey, int>;
 
-  /// A letter that MPI has given out, and that this rank had no memory for when it did.
+  /// A control message that MPI has matched, and that this rank then failed to allocate memory for.
   struct Arrival {
     MPI_Message message = MPI_MESSAGE_NULL;
     int count = 0;
   };
 
   [[nodiscard]] Words begin_message(ConversationKey key, int superstep) VICINAL_REQUIRES(mutex_);
-  void file(Address address, Letter letter, std::int64_t number) VICINAL_REQUIRES(mutex_);
-  /// The letters of a message, each with its length before it.
+  void file(Address address, ControlMessage control_message, std::int64_t number)
+      VICINAL_REQUIRES(mutex_);
+  /// Files the control messages of a message, each preceded by its length.
   void file_all(const Message& message) VICINAL_REQUIRES(mutex_);
-  void check_letter(const Letter& letter) const;
+  void check_message(const ControlMessage& control_message) const;
   void send(Words words, int peer, bool synchronous) VICINAL_REQUIRES(mutex_);
   void empty_inbox() VICINAL_REQUIRES(mutex_);
   void receive_arrivals() VICINAL_REQUIRES(mutex_);
@@ -125,7 +132,7 @@ class Mailbox {
   std::int64_t messages_ VICINAL_GUARDED_BY(mutex_) =
       0;                           ///< sent so far, those to this rank included
   std::shared_ptr<Arena> arena_;   ///< keeps the inboxes mapped
-  std::vector<WordRing> inboxes_;  ///< by rank; none before there are any
+  std::vector<WordRing> inboxes_;  ///< by rank; empty before share_memory()
 };
 
 }  // namespace vicinal::mpi

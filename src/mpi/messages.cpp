@@ -1,4 +1,4 @@
-// Starting, testing and giving up the messages of one call.
+// Starts, tests and abandons the messages of one call.
 #include "mpi/messages.hpp"
 
 #include <algorithm>
@@ -13,9 +13,10 @@ namespace vicinal::mpi {
 
 namespace {
 
-constexpr std::size_t longest_stray = std::size_t{1} << 36;
+constexpr std::size_t longest_discard = std::size_t{1} << 36;
 
-/// For one more: what MPI has been given must be kept.
+/// Makes room for one more element before MPI starts an operation, so that its request is never
+/// lost.
 template <class Item>
 void make_room(std::vector<Item>& list) {
   if (list.size() == list.capacity()) list.reserve(std::max<std::size_t>(8, 2 * list.size()));
@@ -63,7 +64,7 @@ MessageBatch::Due MessageBatch::due() const {
   const bool may_ask = is_alive();
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     int done = 0;
-    // One of which MPI says nothing counts as due: dump() may be called after MPI_Finalize.
+    // A message that MPI cannot report on counts as due: dump() may run after MPI_Finalize.
     if (may_ask) MPI_Request_get_status(requests_[i], &done, MPI_STATUS_IGNORE);
     if (done != 0) continue;
     if (i < expected_.size()) {
@@ -92,8 +93,8 @@ bool MessageBatch::test() {
   return true;
 }
 
-/// Who has sent too much has broken one message; the others are waited for all the same, lest a later
-/// call take them for its own.
+/// A message that was too long fails alone. The others must still complete, or a later call would
+/// receive them.
 void MessageBatch::note_failures(int code) {
   int kind = MPI_SUCCESS;
   MPI_Error_class(code, &kind);
@@ -144,16 +145,16 @@ void MessageBatch::abandon() noexcept {
   requests_.clear();
 }
 
-Stray::Stray(MPI_Comm communicator, int source, int tag)
-    : communicator_(communicator), source_(source), tag_(tag), room_(longest_stray) {
+DiscardReceive::DiscardReceive(MPI_Comm communicator, int source, int tag)
+    : communicator_(communicator), source_(source), tag_(tag), room_(longest_discard) {
   if (!room_.bytes().empty()) receive_ = ireceive(communicator, room_.bytes(), source, tag);
 }
 
-Stray::~Stray() {
+DiscardReceive::~DiscardReceive() {
   if (receive_ && !receive_->cancel()) room_.leave();
 }
 
-bool Stray::test() {
+bool DiscardReceive::test() {
   if (!receive_) {
     auto arrival = improbe(communicator_, tag_, source_);
     if (!arrival) return false;

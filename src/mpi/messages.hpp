@@ -1,4 +1,4 @@
-// Messages of one call, straight from and into the user's memory, described by the user's
+// Messages of one call, sent directly from and into the user's memory, described by the user's
 // datatypes.
 #pragma once
 
@@ -16,18 +16,18 @@
 
 namespace vicinal::mpi {
 
-/// Messages under way on a private communicator. MPI's matching order tells those between two ranks
-/// with the same tag apart.
+/// Messages in progress on a private communicator. MPI's matching order distinguishes messages
+/// between two ranks with the same tag.
 class MessageBatch {
  public:
   explicit MessageBatch(MPI_Comm communicator) : communicator_(communicator) {}
   MessageBatch(const MessageBatch&) = delete;
   MessageBatch& operator=(const MessageBatch&) = delete;
-  /// Lets go of what is not complete: see abandon().
+  /// Abandons incomplete messages: see abandon().
   ~MessageBatch();
 
-  /// How many bytes a message may have: at most as many as the receive has room for. Its sender has failed where it has
-  /// none and that is too few.
+  /// Limits of a message's length in bytes; `most` is what the receive has room for. An empty
+  /// message where `least` is above 0 means that its sender has failed.
   struct Length {
     std::int64_t least;
     std::int64_t most;
@@ -36,20 +36,21 @@ class MessageBatch {
                int tag);
   void send(const void* buffer, std::int64_t count, MPI_Datatype type, int peer, int tag);
 
-  /// Whether all are complete. Never blocks. Throws once they are: a count fault where a message was
-  /// shorter or longer than the receive it met, one of kind `elsewhere` where it was empty.
+  /// Returns whether all are complete. Never blocks. When all are complete, throws if a message
+  /// does not match its receive. Throws an `elsewhere` fault for an empty message, a count fault
+  /// for one too short or too long.
   bool test();
-  /// Whether a message was shorter than the most that it may have. Once all are complete.
+  /// Returns whether a message was shorter than its most. Valid once all are complete.
   [[nodiscard]] bool has_room_left() const { return has_room_left_; }
 
-  /// The ranks whose messages are due, and those to whom some are under way.
+  /// The ranks whose messages are due, and those with messages still being sent to them.
   struct Due {
     std::set<int> from;
     std::set<int> to;
   };
   [[nodiscard]] Due due() const;
 
-  /// Nothing is written to the user's memory from now on.
+  /// Ensures that nothing is written to the user's memory from now on.
   void abandon() noexcept;
 
  private:
@@ -67,30 +68,30 @@ class MessageBatch {
   std::vector<Expected> expected_;     ///< by receive
   std::vector<int> receivers_;         ///< by send
   bool has_room_left_ = false;
-  std::string too_long_;  ///< what to say of a message that was; empty where none was
+  std::string too_long_;  ///< error text for a message that was too long; else empty
 };
 
-/// A message whose length this rank cannot know, taken in and thrown away. Nobody else may receive with its
-/// tag from its sender meanwhile. MPI has a receive for it from the start, into as much address space as it
-/// may need: the sender waits for nothing that this rank does later.
-class Stray {
+/// Receives and discards a message whose length this rank cannot know. No other receive may use its
+/// tag and sender meanwhile. It posts a receive at once, into as much address space as the message
+/// may need. So the sender does not depend on a later action of this rank.
+class DiscardReceive {
  public:
-  Stray(MPI_Comm communicator, int source, int tag);
-  Stray(Stray&&) = default;
-  Stray& operator=(Stray&&) = default;
-  ~Stray();
+  DiscardReceive(MPI_Comm communicator, int source, int tag);
+  DiscardReceive(DiscardReceive&&) = default;
+  DiscardReceive& operator=(DiscardReceive&&) = default;
+  ~DiscardReceive();
   [[nodiscard]] int source() const { return source_; }
-  /// Whether later receives cannot take it.
+  /// Returns whether the receive is posted, so that later receives cannot match the message.
   [[nodiscard]] bool posted() const { return receive_.has_value(); }
-  /// Whether it has come. Never blocks.
+  /// Returns whether the message has arrived. Never blocks.
   bool test();
 
  private:
   MPI_Comm communicator_;
   int source_;
   int tag_;
-  AddressSpace room_;             ///< empty where the system gives none
-  std::vector<std::byte> bytes_;  ///< in its place, once it is known how long it is
+  AddressSpace room_;             ///< empty if the system provides none
+  std::vector<std::byte> bytes_;  ///< used instead, once the length is known
   std::optional<PendingOperation> receive_;
 };
 

@@ -1,8 +1,11 @@
-// How each MPI is asked to. These functions are found by name: they are no part of the standard.
+// Registration of the callback with each MPI. These functions are found by name, since they are not
+// in the standard.
 //
-// Open MPI: opal_progress_register, by which its own components take part; for good.
-// MPICH: MPIX_Async_start, for as long as the function says that it is not done. MPI_Finalize waits for that. Where
-// several threads may call MPICH, it holds a lock meanwhile that a test of ours would take again.
+// Open MPI: opal_progress_register, which its own components use. The registration is permanent.
+//
+// MPICH: MPIX_Async_start, until the callback says that it is done. MPI_Finalize waits for that. If
+// several threads may call MPICH, it holds a lock during the callback, and a test inside the
+// callback would take that lock again.
 #include "mpi/own_progress.hpp"
 
 #include <dlfcn.h>
@@ -21,7 +24,8 @@ using MpichProgress = int (*)(int);
 constexpr int mpich_no_stream = 0x3c000000;
 constexpr int mpich_not_done = 0, mpich_done = 1;
 
-/// A function of the MPI in use or of what that is made of, also where the process does not see it by name.
+/// Finds a function of the MPI in use or of its dependencies, even if it is not visible in the
+/// process.
 void* find_in_mpi(const char* name) {
   Dl_info home{};
   if (dladdr(reinterpret_cast<void*>(&MPI_Comm_rank), &home) == 0 || home.dli_fname == nullptr) {
@@ -58,8 +62,8 @@ int from_open_mpi() {
   return 0;
 }
 
-/// What is called here calls MPI, and MPICH then calls this again. Only the outermost call may say that it is done: MPICH frees
-/// its entry then, which the outer calls are still in.
+/// The callback calls MPI, and MPICH then calls this function again. Only the outermost call may
+/// report that it is done: MPICH then frees its entry, which the outer calls still use.
 int from_mpich(void* /*thing*/) {
   static std::atomic<bool> is_inside = false;
   if (is_inside.exchange(true, std::memory_order_acquire)) return mpich_not_done;

@@ -1,10 +1,11 @@
-// Being called from inside MPI. A rank that waits in a function of MPI's, whichever it is, may be one on whose progress
-// others depend; MPIs that let others take part in their progress call us from there. So a program may wait in MPI
-// wherever MPI allows it, and what the rank relays goes on.
+// Callbacks from inside MPI's progress. Other ranks may depend on the progress of a rank that waits
+// inside an MPI function. MPIs with progress hooks call the library from there. So a program may
+// wait in MPI wherever MPI allows it, and its rank still relays messages.
 //
-// What is called from there must not run into what the same thread, or one that waits for MPI's own locks, is in
-// the middle of. So all that enters the library is `Inside`, and MPI's call does something only while nobody is. Who is inside
-// is counted in processes that may be called (the preload library's); elsewhere it costs a look.
+// Such a callback must not interfere with what its own thread, or one that waits for MPI's locks,
+// is doing. So each entry into the library holds an `Inside`, and the callback acts only if no
+// thread is inside. Threads inside are counted only in processes that register a callback (those of
+// the preload library); elsewhere an `Inside` costs one test.
 #pragma once
 
 #include <atomic>
@@ -13,26 +14,27 @@
 
 namespace vicinal::mpi {
 
-/// Whether this MPI calls others from inside its progress, at the level of threads that it was initialized with:
-/// Open MPI does; MPICH from 4.3 on, unless several threads may call it.
+/// Returns whether this MPI runs callbacks inside its progress, at the thread level it was
+/// initialized with. Open MPI does; MPICH from 4.3 on does unless several threads may call it.
 [[nodiscard]] bool can_call_from_progress();
-/// Whether it does at some level of threads. May be asked before MPI is initialized.
+/// Returns whether it does at some thread level. May be called before MPI is initialized.
 [[nodiscard]] bool may_call_from_progress();
 
-/// What MPI calls: true where something has been, or may be, left to do.
+/// The callback: returns true if something is, or may be, left to do.
 using FromProgress = bool (*)();
 
-/// From now on MPI calls it from inside its progress, at least as long as it returns true. Where MPI cannot, nothing
-/// happens. Cheap where it is called already.
+/// Makes MPI run `what` inside its progress from now on, at least while it returns true. Does
+/// nothing if MPI cannot. Cheap if it is registered already.
 void call_from_progress(FromProgress what);
-/// MPI_Finalize has begun: nothing more is asked for. MPICH ends the program that asks for it then.
+/// Registers no callback from now on, since MPI_Finalize has begun. MPICH ends a program that
+/// registers one then.
 void end_calls_from_progress() noexcept;
 
-/// Makes MPI's progress once, and with it what MPI calls from there: for where the program waits in a function that does not. Nothing
-/// where MPI is not asked to call.
+/// Runs MPI's progress once, with the callback. For waits of the program in a function without
+/// progress. Does nothing if no callback is registered.
 void make_progress();
 
-/// A thread that works in the library.
+/// Marks the thread as working in the library, as long as the object lives.
 class Inside {
  public:
   Inside() : counted_(counts_.load(std::memory_order_relaxed)) {
@@ -43,7 +45,7 @@ class Inside {
   ~Inside() {
     if (counted_ && --depth_ == 0) threads_.fetch_sub(1, std::memory_order_release);
   }
-  /// From now on, before anybody has entered.
+  /// Counts from now on; call it before any thread has entered.
   static void count() { counts_ = true; }
 
  private:
@@ -56,19 +58,19 @@ class Inside {
            !threads_.compare_exchange_weak(threads, threads + 1, std::memory_order_acquire,
                                            std::memory_order_relaxed)) {
       if (threads >= 0) continue;
-      std::this_thread::yield();  // until what MPI has called is over: it waits for nobody
+      std::this_thread::yield();  // until the callback is over; it never waits
       threads = threads_.load(std::memory_order_relaxed);
     }
   }
 
   const bool counted_;
   static inline std::atomic<bool> counts_ = false;
-  static inline std::atomic<int> threads_ = 0;  ///< that are inside; -1 while MPI calls
+  static inline std::atomic<int> threads_ = 0;  ///< threads inside; -1 during a callback
   static inline thread_local int depth_ = 0;
 };
 
-/// A thread that works in the library is outside again while it waits in a function of MPI's for other ranks. It must have nothing
-/// locked.
+/// Marks a thread that works in the library as outside while it waits for other ranks in an MPI
+/// function. The thread must hold no lock.
 class Outside {
  public:
   Outside() : depth_(std::exchange(Inside::depth_, 0)) {
@@ -85,7 +87,7 @@ class Outside {
   const int depth_;
 };
 
-/// The library to oneself, where nobody is inside; without waiting.
+/// Exclusive use of the library, if no thread is inside; never waits.
 class Alone {
  public:
   Alone() {
@@ -93,7 +95,7 @@ class Alone {
     held_ = Inside::threads_.load(std::memory_order_relaxed) == 0 &&
             Inside::threads_.compare_exchange_strong(nobody, -1, std::memory_order_acquire,
                                                      std::memory_order_relaxed);
-    if (held_) ++Inside::depth_;  // what it calls may enter
+    if (held_) ++Inside::depth_;  // the callback may enter
   }
   Alone(const Alone&) = delete;
   Alone& operator=(const Alone&) = delete;

@@ -1,4 +1,4 @@
-// Making and freeing persistent requests.
+// Creates, tests and frees persistent requests.
 #include "mpi/requests.hpp"
 
 #include <ostream>
@@ -21,8 +21,8 @@ bool RequestSet::renew(std::size_t index, const Prepared& message) {
   MPI_Request& request = requests_[index];
   if (request != MPI_REQUEST_NULL) {
     if (prepared_[index] == message) return false;
-    // MPI keeps a persistent request, and its memory, until it is freed: the handle alone must not be
-    // overwritten.
+    // MPI keeps a persistent request and its memory until it is freed, so the handle must not just
+    // be overwritten.
     check(MPI_Request_free(&request), "MPI_Request_free");
   }
   prepared_[index] = message;
@@ -55,7 +55,7 @@ bool RequestSet::test_all(std::size_t first, int count) {
   const int code = MPI_Testall(count, &requests_[first], &done, statuses_.data());
   any_failed_ = false;
   if (code != MPI_SUCCESS) {
-    // Some are complete, and are inactive in later tests: what is known of them is kept.
+    // Completed requests are inactive in later tests: keep what is known of them.
     check_statuses(code, static_cast<std::size_t>(count));
     done = 1;
     early_.resize(static_cast<std::size_t>(count), unknown);
@@ -100,7 +100,7 @@ int RequestSet::test_some(std::size_t first, int count, int* completed) {
   return done == MPI_UNDEFINED ? 0 : done;
 }
 
-/// Throws unless what has failed is that a message was too long: that is for the caller to report.
+/// Throws unless the failure is a message that was too long: the caller reports that.
 void RequestSet::check_statuses(int code, std::size_t complete) {
   int kind = MPI_SUCCESS;
   MPI_Error_class(code, &kind);
@@ -115,7 +115,7 @@ void RequestSet::check_statuses(int code, std::size_t complete) {
     named = true;
   }
   if (named) return;
-  // MPICH 5.0.2 does not say which of several that MPI_Testsome has found: it may be any of them.
+  // MPICH 5.0.2 does not say which of the messages that MPI_Testsome found: it may be any of them.
   for (std::size_t i = 0; i < complete; ++i) statuses_[i].MPI_ERROR = MPI_ERR_TRUNCATE;
 }
 

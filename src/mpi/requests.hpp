@@ -1,5 +1,5 @@
-// The persistent requests of one channel of a plan. All calls to MPI that an execution makes go
-// through here; whatever MPI needs to know is said once, at set-up.
+// The persistent requests of one channel of a plan. All MPI calls of an execution go through this
+// class; set-up passes all arguments to MPI once.
 #pragma once
 
 #include <mpi.h>
@@ -14,8 +14,8 @@
 
 namespace vicinal::mpi {
 
-/// A fixed number of persistent requests on a private communicator, addressed by position. Which
-/// are polled together is up to the caller: place them next to each other.
+/// A fixed number of persistent requests on a private communicator, addressed by position. The
+/// caller chooses which are polled together, by placing them next to each other.
 class RequestSet {
  public:
   RequestSet() = default;
@@ -45,9 +45,9 @@ class RequestSet {
 
   [[nodiscard]] std::size_t size() const { return requests_.size(); }
 
-  /// Prepares request `index`: raw bytes, any number of them, in place of what it was prepared for
-  /// before; it must not be active. Costs nothing where that was the same. The buffer is kept in place
-  /// by the caller for the life of the set.
+  /// Prepares request `index` for any number of raw bytes, in place of what it was prepared for
+  /// before; it must not be active. Costs nothing if the arguments are unchanged. The caller keeps
+  /// the buffer in place for the lifetime of the set.
   void send_init(std::size_t index, const void* buffer, std::int64_t bytes, int peer, int tag);
   void receive_init(std::size_t index, void* buffer, std::int64_t bytes, int peer, int tag);
 
@@ -56,12 +56,12 @@ class RequestSet {
     if (count > 0) check(MPI_Startall(count, &requests_[first]), "MPI_Startall");
   }
 
-  /// Sees to it that MPI does not write to the buffer of a receive any more.
+  /// Ensures that MPI no longer writes to the buffer of a receive.
   void cancel_receive(std::size_t index);
 
   // A message that was longer than its receive is a count fault.
 
-  /// Whether this one is complete; an inactive one is.
+  /// Returns whether the request is complete; an inactive one is.
   bool test(std::size_t index) {
     int done = 0;
     const int code = MPI_Test(&requests_[index], &done, MPI_STATUS_IGNORE);
@@ -69,16 +69,18 @@ class RequestSet {
       throw_failed(index, code, "MPI_Test");
     return done != 0;
   }
-  /// Whether all of a range are complete; inactive ones are. received() then tells of each.
+  /// Returns whether all requests of a range are complete; inactive ones are. received() then gives
+  /// the length of each.
   bool test_all(std::size_t first, int count);
-  /// Whether one of that range is complete, for reports, between tests of all; what came is kept for received().
-  /// MPI_Request_get_status will not do: what it has found complete MPICH 5.0.2 takes for inactive.
+  /// Returns whether one request of a range is complete, for reports between calls of test_all().
+  /// Keeps its length for received(). MPI_Request_get_status is no alternative: MPICH 5.0.2 treats
+  /// a request that it found complete as inactive.
   [[nodiscard]] bool test_early(std::size_t first, int count, std::size_t index);
-  /// Writes the positions, relative to `first`, of requests that have completed since, and returns
-  /// how many; 0 also where none is active. received() then tells of each of them in turn.
+  /// Writes the positions, relative to `first`, of newly completed requests, and returns their
+  /// number; 0 also if none is active. received() then gives the length of each in turn.
   int test_some(std::size_t first, int count, int* completed);
-  /// The length of what came, for the `position`th of those that the last test has found complete; -1
-  /// where it was longer than the buffer.
+  /// Returns the length of the `position`th message that the last test found complete; -1 if it was
+  /// longer than the buffer.
   [[nodiscard]] std::int64_t received(std::size_t position) const {
     int bytes = 0;
     if (any_failed_ || !early_.empty() ||
@@ -89,13 +91,13 @@ class RequestSet {
     return bytes;
   }
 
-  // An exchange brings the same lengths each time, unless one is at fault. What MPI says of a message is a
-  // few bytes, of which its length follows: while they are those of an exchange that was looked at, there is
-  // no need to look again.
+  // An exchange receives the same lengths each time, unless a rank has failed. A status is a few
+  // bytes that determine the length of the message. While the statuses equal those of a checked
+  // exchange, their lengths need no check.
 
-  /// All that the last test of all has found complete is as it should be, and would be so again.
+  /// Remembers the statuses of the last test_all() as correct.
   void remember() { remembered_ = any_failed_ || !early_.empty() ? Statuses() : statuses_; }
-  /// Whether the last test of all has found just what is remembered.
+  /// Returns whether the last test_all() found exactly the remembered statuses.
   [[nodiscard]] bool as_remembered() const {
     return !remembered_.empty() && !any_failed_ && early_.empty() &&
            std::memcmp(statuses_.data(), remembered_.data(),
@@ -104,7 +106,7 @@ class RequestSet {
 
  private:
   using Statuses = std::vector<MPI_Status>;
-  /// What a request was prepared for.
+  /// Arguments that a request was prepared with.
   struct Prepared {
     const void* buffer = nullptr;
     std::int64_t bytes = 0;
@@ -116,7 +118,8 @@ class RequestSet {
   static constexpr std::int64_t unknown = -2;
 
   [[noreturn]] void throw_failed(std::size_t index, int code, const char* what) const;
-  /// Whether a request is to be made: it is none as yet, or one for something else, which is freed.
+  /// Returns whether a request must be created: there is none yet, or one for other arguments,
+  /// which it frees.
   bool renew(std::size_t index, const Prepared& message);
   void check_statuses(int code, std::size_t complete);
   [[nodiscard]] std::int64_t received_in_any_case(std::size_t position) const;
@@ -125,10 +128,10 @@ class RequestSet {
   MPI_Comm communicator_ = MPI_COMM_NULL;
   std::vector<MPI_Request> requests_;
   std::vector<Prepared> prepared_;
-  Statuses statuses_;                ///< of those that the last test has found complete
-  Statuses remembered_;              ///< as they should be; empty where that is not known
-  bool any_failed_ = false;          ///< of them; else the statuses say nothing of errors
-  std::vector<std::int64_t> early_;  ///< lengths by request, where a test of all has failed
+  Statuses statuses_;                ///< of the requests that the last test has found complete
+  Statuses remembered_;              ///< correct statuses; empty if unknown
+  bool any_failed_ = false;          ///< if false, the statuses have no valid error codes
+  std::vector<std::int64_t> early_;  ///< lengths by request, after a failed test of all
   bool all_complete_ = false;
 };
 

@@ -1,4 +1,4 @@
-// One poll of a communicator on its way out: say what is left to say, begin the barrier, take in what comes.
+// One poll of a retiring communicator: finish the sends, begin the barrier, receive what arrives.
 #include "mpi/retirement.hpp"
 
 #include <exception>
@@ -7,9 +7,9 @@
 namespace vicinal::mpi {
 namespace {
 
-/// How long a rank that left exchanges under way goes on receiving after all have begun the barrier. A message that was
-/// sent before its sender began the barrier has nearly always arrived when the barrier is over; over a
-/// network, it may have taken another way than the news of it.
+/// Time that a rank that left exchanges early keeps receiving after the barrier. A message sent
+/// before its sender began the barrier has nearly always arrived when the barrier completes. Over a
+/// network, it may have taken another route than the barrier.
 constexpr auto linger = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -38,7 +38,7 @@ bool Retirement::poll() noexcept {
   try {
     return try_to_end();
   } catch (const std::exception&) {
-    // There is nobody to tell. MPI may not be asked to forget the barrier.
+    // No caller can receive the error. MPI cannot cancel the barrier.
     if (barrier_) new PendingOperation(std::move(*barrier_));
     return true;
   }
@@ -54,7 +54,7 @@ bool Retirement::try_to_end() {
   if (!barrier_over_) {
     if (!barrier_->test()) return false;
     barrier_over_ = std::chrono::steady_clock::now();
-    return false;  // what was sent before the barrier is looked for once more
+    return false;  // a last poll for messages sent before the barrier
   }
   if (!all_here || (troubled_ && std::chrono::steady_clock::now() - *barrier_over_ < linger))
     return false;

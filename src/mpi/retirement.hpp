@@ -1,12 +1,13 @@
-// Freeing the private communicator of one that nobody on this rank uses any more. MPI lets a rank free a
-// communicator when it likes ("normally implemented to be local", and it is in the MPIs in use), but a
-// message that is still under way then would turn up in a communicator that MPI makes later under the
-// same number; and MPICH ends the program over one that has arrived and was never received.
+// Frees a private communicator that is no longer used on this rank. MPI lets a rank free a
+// communicator at any time (the standard: "normally implemented to be local", and current MPIs do
+// so). But a message still in transit would then arrive in a later communicator with the same
+// number. MPICH also ends the program over a message that has arrived and was never received.
 //
-// So each rank, once it has nothing more to say there, begins a nonblocking barrier: letters that must
-// not be lost count as said when they are received. Nobody waits for it; it is polled as a chore. Ranks
-// may let go of several communicators in any order, and as far apart as they like. What comes for a rank
-// that has let go is taken in and forgotten. When all ranks have let go, the communicator is freed.
+// So each rank begins a nonblocking barrier once it has nothing more to send there. Control
+// messages that must not be lost count as sent when they are received. No rank waits for the
+// barrier; a deferred task polls it. Ranks may release several communicators in any order and at
+// any time. Messages to a rank that has released the communicator are received and discarded. When
+// all ranks have released the communicator, it is freed.
 #pragma once
 
 #include <mpi.h>
@@ -23,15 +24,16 @@
 
 namespace vicinal::mpi {
 
-/// Messages that have arrived for nobody, as after a fault on some ranks.
+/// Messages that have arrived without a receive, as after a fault on some ranks.
 class UnreadMessages {
  public:
   UnreadMessages() = default;
   UnreadMessages(const UnreadMessages&) = delete;
   UnreadMessages& operator=(const UnreadMessages&) = delete;
-  /// What is still being received stays allocated, since MPI may write there.
+  /// Leaves unfinished receives allocated, since MPI may write there.
   ~UnreadMessages();
-  /// Receives what has arrived on a communicator, whatever its tag. True where all of it is here.
+  /// Receives all messages that have arrived on a communicator, whatever their tag. Returns true if
+  /// all of them are complete.
   bool take(MPI_Comm communicator);
 
  private:
@@ -44,10 +46,10 @@ class UnreadMessages {
 
 class Retirement {
  public:
-  /// Takes the communicator and its mailbox over. `troubled`: this rank has left exchanges that others were still in, so
-  /// messages may have been sent to it that no receive of its own has met.
+  /// Takes over the communicator and its mailbox. `troubled` says that this rank has left exchanges
+  /// that others were still in. Messages may have been sent to it that match no receive of its own.
   Retirement(MPI_Comm& communicator, std::unique_ptr<Mailbox>& mailbox, bool troubled) noexcept;
-  /// Does what can be done now. True once the communicator is freed, or can never be.
+  /// Does what can be done now. Returns true once the communicator is freed, or can never be.
   bool poll() noexcept;
 
  private:

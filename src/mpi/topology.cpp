@@ -1,7 +1,7 @@
-// Cartesian, graph and distributed-graph topologies as lists of neighbours.
+// Cartesian, graph and distributed-graph topologies as lists of neighbors.
 //
-// In a periodic dimension of size 1 or 2 both neighbours are the same rank. What is sent in the
-// negative direction arrives from the positive one, so the in-edges of a dimension pair with the
+// In a periodic dimension of size 1 or 2 both neighbors are the same rank. A message sent in the
+// negative direction arrives from the positive one. So the in-edges of a dimension pair with the
 // out-edges in the order +, -.
 #include "mpi/topology.hpp"
 
@@ -52,8 +52,8 @@ std::vector<int> graph_neighbors(MPI_Comm user, int rank) {
   return ranks;
 }
 
-/// MPI asks for symmetry and need not check it. Every rank knows the whole graph, so each looks at all
-/// of it, and all come to the same end.
+/// MPI requires symmetry but need not check it. Every rank knows the whole graph, so each checks
+/// all of it, and all get the same result.
 Topology graph(MPI_Comm user) {
   int rank = 0;
   int size = 0;
@@ -76,9 +76,10 @@ Topology graph(MPI_Comm user) {
   return {in_order(mine), in_order(mine)};
 }
 
-/// Whether it is one, whatever MPI_Topo_test says: Open MPI 5 calls a distributed graph that was made
-/// from a Cartesian communicator Cartesian, and crashes when asked for its dimensions. The user's error
-/// handler, which may end the program, is not to hear of the answer no.
+/// Returns whether it is a distributed graph, whatever MPI_Topo_test says. Open MPI 5 reports
+/// Cartesian for a distributed graph made from a Cartesian communicator, and crashes when asked for
+/// its dimensions. The query may fail, so the user's error handler, which may end the program, is
+/// replaced meanwhile.
 bool is_distributed_graph(MPI_Comm user) {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   check(MPI_Comm_get_errhandler(user, &handler), "MPI_Comm_get_errhandler");
@@ -101,7 +102,7 @@ Topology distributed_graph(MPI_Comm user) {
         "MPI_Dist_graph_neighbors_count");
   std::vector<int> from(static_cast<std::size_t>(sources));
   std::vector<int> to(static_cast<std::size_t>(destinations));
-  // Weights are read where there are any, and not used.
+  // Weights must be read if there are any; they are not used.
   std::vector<int> from_weights(from.size());
   std::vector<int> to_weights(to.size());
   check(MPI_Dist_graph_neighbors(user, sources, from.data(),

@@ -1,4 +1,4 @@
-// The neighbours that a communicator's own topology names.
+// The neighbors given by a communicator's own topology.
 #pragma once
 
 #include <mpi.h>
@@ -9,9 +9,10 @@ namespace vicinal::mpi {
 
 /// One side of a topology.
 struct TopologySide {
-  std::vector<int> ranks;  ///< in the order of the standard; MPI_PROC_NULL where there is none
-  /// Positions in `ranks` of those that are ranks, in an order in which the k-th from p to q at p
-  /// is the k-th from p to q at q.
+  /// in the order of the standard, with MPI_PROC_NULL for missing neighbors
+  std::vector<int> ranks;
+  /// Positions in `ranks` of actual ranks. Their order pairs the k-th edge from p to q on p with
+  /// the k-th edge from p to q on q.
   std::vector<int> order;
 };
 
@@ -20,18 +21,18 @@ struct Topology {
   TopologySide destinations;
 };
 
-/// The shape of a Cartesian one.
+/// The shape of a Cartesian topology.
 struct Grid {
   std::vector<int> sizes;
   std::vector<int> periodic;
 };
-/// Local. Of one that is Cartesian.
+/// Returns the shape of a Cartesian communicator. Local.
 [[nodiscard]] Grid grid_of(MPI_Comm user);
 
-/// Local. Throws a topology fault where the communicator has no topology, or is a graph (as
-/// MPI_Graph_create makes them) in which p names q more often than q names p.
+/// Returns the neighbors. Local. Throws a topology fault if the communicator has no topology. Also
+/// throws for a graph (from MPI_Graph_create) in which p names q more often than q names p.
 [[nodiscard]] Topology topology_of(MPI_Comm user);
-/// Whether it has one. Local.
+/// Returns whether the communicator has a topology. Local.
 [[nodiscard]] bool has_topology(MPI_Comm user);
 
 }  // namespace vicinal::mpi

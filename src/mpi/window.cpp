@@ -1,4 +1,4 @@
-// Making windows, and keeping those that are laid by.
+// Creates windows, and keeps released ones for reuse.
 #include "mpi/window.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 struct Shelf {
   Mutex mutex;
-  std::int64_t drawn VICINAL_GUARDED_BY(mutex) = 0;  ///< how many numbers
+  std::int64_t drawn VICINAL_GUARDED_BY(mutex) = 0;  ///< number of numbers drawn
   std::vector<std::unique_ptr<Window>> windows VICINAL_GUARDED_BY(mutex);
 };
 
@@ -28,7 +28,7 @@ Shelf& shelf() {
   return *instance;
 }
 
-/// The ranks of a communicator as those of MPI_COMM_WORLD.
+/// Returns the ranks of a communicator as ranks of MPI_COMM_WORLD.
 std::vector<int> ranks_of(MPI_Comm communicator) {
   MPI_Group group = MPI_GROUP_NULL;
   MPI_Group world = MPI_GROUP_NULL;
@@ -48,8 +48,8 @@ std::vector<int> ranks_of(MPI_Comm communicator) {
 
 }  // namespace
 
-/// Windows are freed by those who share them together. All ranks take them by number: then nobody waits for
-/// one who waits for another.
+/// The ranks that share a window free it together. All ranks free them in the order of their
+/// numbers, which prevents a deadlock.
 void Window::free_all() {
   const Lock lock(shelf().mutex);
   std::vector<Window*> windows;
@@ -89,7 +89,7 @@ void Window::open(MPI_Comm communicator, std::size_t bytes) {
   std::fill(memory_.begin(), memory_.end(), std::byte{0});
   check(MPI_Win_lock_all(MPI_MODE_NOCHECK, window_), "MPI_Win_lock_all");
   check(MPI_Win_sync(window_), "MPI_Win_sync");
-  // Nobody may write before all have cleared theirs.
+  // No rank may write before all have cleared their memory.
   barrier(communicator);
 }
 
@@ -124,7 +124,7 @@ Window* Window::find(MPI_Comm communicator) {
     if (window->in_use_ || window->ranks_ != wanted) continue;
     if (found == nullptr || found->number_ < window->number_) found = window.get();
   }
-  // Ranks of other worlds have no numbers by which to tell them apart.
+  // Ranks of other worlds have no numbers that distinguish them.
   if (std::find(wanted.begin(), wanted.end(), MPI_UNDEFINED) != wanted.end()) return nullptr;
   if (found != nullptr) found->in_use_ = true;
   return found;

@@ -1,11 +1,11 @@
-// Memory that the other ranks of a communicator can reach. MPI makes and frees windows
-// collectively, blocking, and what puts something into one may need the rank it belongs to, to be
-// inside MPI. So all of this is for operations that every rank is known to have entered.
+// Memory that the other ranks of a communicator can access. MPI creates and frees windows
+// collectively and blocks in these calls. A put may need its target rank to be inside MPI. So all
+// of this is for operations that every rank is known to have entered.
 //
-// Making a window costs a thousand times what using it does, and no rank can free one alone. So
-// windows last as long as MPI does: whoever needs one no longer, as when its communicator goes, lays
-// it by, for the next communicator of the same ranks. They are freed by MPI_Finalize, on all ranks in
-// the same order.
+// Creating a window costs a thousand times as much as using it, and no rank can free one alone. So
+// windows last as long as MPI does. An owner that no longer needs one, for example because its
+// communicator is freed, releases it for the next communicator of the same ranks. MPI_Finalize
+// frees the windows, on all ranks in the same order.
 #pragma once
 
 #include <mpi.h>
@@ -19,26 +19,27 @@
 
 namespace vicinal::mpi {
 
-/// Whether the ranks that have access to a user's window are done with it (MPI_Win_test). An error code of MPI's.
+/// Tests whether the ranks that have access to a user's window have finished with it
+/// (MPI_Win_test). Returns an MPI error code.
 int test_exposure(MPI_Win window, bool& is_over);
 
-/// Open to all, in one shared epoch, from its making to its end.
+/// A window in one shared access epoch to all ranks, from its creation to its end.
 class Window {
  public:
-  /// Zeroed memory of this rank's, as much as the others'. Collective. The number, by which ranks can
-  /// make sure that they mean the same window, was drawn by one of them.
+  /// Creates zeroed memory on this rank, of the same size on every rank. Collective. One rank drew
+  /// the `number`, by which ranks can verify that they mean the same window.
   static Window& make(MPI_Comm communicator, std::size_t bytes, std::int64_t number);
-  /// A number that no other window of MPI_COMM_WORLD has; later ones of a rank are higher.
+  /// Returns a number that no other window of MPI_COMM_WORLD has; a rank's numbers increase.
   [[nodiscard]] static std::int64_t draw_number();
-  /// How many this process has, in use or laid by.
+  /// Number of windows of this process, in use or released.
   [[nodiscard]] static std::size_t made();
-  /// Frees all, for the end of MPI, in the same order on all ranks. Collective, blocking.
+  /// Frees all windows, for the end of MPI, in the same order on all ranks. Collective, blocking.
   static void free_all();
-  /// The last made of the windows laid by whose ranks are those of the communicator, in their order;
-  /// null where there is none. It is in use again. Local: other ranks may find another.
+  /// Returns the newest released window with the ranks of the communicator in their order; null if
+  /// there is none. The window is in use again. Local: other ranks may find another.
   [[nodiscard]] static Window* find(MPI_Comm communicator);
-  /// Nothing may be under way in it. Local. One that is never laid by, as after an error, is used by
-  /// nobody else.
+  /// Releases the window for find(). No operation may be in progress in it. Local. A window that is
+  /// never released, as after an error, is not reused.
   void lay_by();
 
   Window(const Window&) = delete;
@@ -48,22 +49,23 @@ class Window {
   [[nodiscard]] std::int64_t number() const { return number_; }
   [[nodiscard]] std::size_t size() const { return memory_.size(); }
 
-  /// Takes other memory of this size, zeroed. Collective.
+  /// Replaces the memory by zeroed memory of this size. Collective.
   void resize(MPI_Comm communicator, std::size_t bytes);
 
-  /// Adds to a number in the memory of `peer`; what was there before comes to `before`. Both
-  /// numbers must stay in place until it is complete.
+  /// Adds to a number in the memory of `peer`; writes its previous value to `before`. Both numbers
+  /// must stay in place until the operation is complete.
   [[nodiscard]] PendingOperation fetch_add(const std::int64_t& added, std::int64_t& before,
                                            int peer, std::size_t offset);
-  /// Complete when the bytes may be changed.
+  /// Completes when the bytes may be changed.
   [[nodiscard]] PendingOperation put(std::span<const std::byte> bytes, int peer,
                                      std::size_t offset);
-  /// What this rank has begun is complete in the memory of the others.
+  /// Completes the operations that this rank has begun in the memory of all targets.
   void flush();
 
-  /// This rank's memory as the others have left it. They must be done, and have said so.
+  /// Returns this rank's memory as the others have left it. They must have finished, and have told
+  /// this rank.
   [[nodiscard]] std::span<const std::byte> read();
-  /// Zeroes part of this rank's memory. Nobody may reach for it before this rank has said so.
+  /// Zeroes part of this rank's memory. No other rank may access it until this rank has told it to.
   void clear(std::size_t offset, std::size_t bytes);
 
  private:

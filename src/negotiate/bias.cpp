@@ -1,11 +1,11 @@
-// Reading a bias.
-#include "planners/bias.hpp"
+// Reads a bias.
+#include "negotiate/bias.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
-#include "planners/planner.hpp"
+#include "negotiate/planner.hpp"
 
 namespace vicinal {
 

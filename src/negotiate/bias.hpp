@@ -1,5 +1,6 @@
-// What a person thinks of planners: factors by which their costs are multiplied wherever one of several is chosen,
-// estimated or measured. With "direct:0.8" direct is taken where it costs up to 1.25 times as much as the others.
+// A user's preference among planners: factors that multiply their costs wherever one of several is
+// chosen, estimated or measured. With "direct:0.8", direct is taken where it costs up to 1.25 times
+// as much as the others.
 #pragma once
 
 #include <map>
@@ -12,16 +13,16 @@ namespace vicinal {
 class Bias {
  public:
   Bias() = default;
-  /// Reads "NAME:FACTOR,...", names of planners, each once, and positive factors; "" is none. Nothing where the text
-  /// is no such list.
+  /// Reads "NAME:FACTOR,...": names of planners, each once, with positive factors; "" is an empty
+  /// bias. Returns nothing if the text is malformed.
   static std::optional<Bias> read(std::string_view text);
 
-  /// The factor of a planner; 1 where nothing is said of it.
+  /// Returns the factor of a planner; 1 if none was given.
   [[nodiscard]] double of(std::string_view planner) const;
-  /// By what the cost of relaying a region pair through leaders is multiplied before it is compared with that of
-  /// straight messages: the factor of `split`, or else of `aggregate`, over that of `direct`.
+  /// Returns the factor on the cost of relaying a region pair, relative to direct messages. It is
+  /// the factor of `split`, or else of `aggregate`, divided by that of `direct`.
   [[nodiscard]] double of_relaying() const;
-  /// As it was given.
+  /// Returns the text as it was given.
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:

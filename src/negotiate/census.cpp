@@ -1,9 +1,9 @@
-// The census as reports and decisions.
-#include "planners/census.hpp"
+// Implements the census as reports and decisions of a tree allreduce.
+#include "negotiate/census.hpp"
 
 #include <algorithm>
 
-#include "planners/edge_search.hpp"
+#include "negotiate/edge_search.hpp"
 
 namespace vicinal {
 

@@ -1,5 +1,5 @@
 // The names of choices.
-#include "planners/choice.hpp"
+#include "negotiate/choice.hpp"
 
 #include "base/error.hpp"
 

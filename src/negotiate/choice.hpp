@@ -1,4 +1,4 @@
-// How it is decided by which planner something goes that is left to `automatic`: the setting vicinal_choice.
+// The setting vicinal_choice: how `automatic` selects a planner.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 namespace vicinal {
 
 enum class Choice : std::uint8_t {
-  adaptive,  ///< at first by a cost model; where executions repeat, by timing them
+  adaptive,  ///< by a cost model at first; by timing once executions repeat
   estimate,  ///< by a cost model, while planning
-  measure,   ///< by timing the likely ones before the first execution
+  measure,   ///< by timing the likely planners before the first execution
 };
 
 std::string_view name(Choice choice);
-/// An internal fault for a text that is no name.
+/// Returns the choice of that name; throws an internal fault if there is none.
 Choice choice_of(std::string_view text);
 
 }  // namespace vicinal

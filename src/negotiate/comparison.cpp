@@ -1,18 +1,18 @@
-// The consultations about what was given.
-#include "planners/comparison.hpp"
+// The tree allreduces that compare given values.
+#include "negotiate/comparison.hpp"
 
 namespace vicinal {
 
 namespace {
 
-/// What the rank that differs has given.
+/// The values given on the rank that differs.
 struct GivenThere {
   static constexpr std::string_view name = "what was given";
   std::vector<Given> given;
 };
 void fields(auto&& take, Is<GivenThere> auto& it) { take(it.given); }
 
-/// What the root makes of it.
+/// The root's description of the difference.
 struct Differences {
   static constexpr std::string_view name = "what differs";
   std::string text;
@@ -20,7 +20,7 @@ struct Differences {
 };
 void fields(auto&& take, Is<Differences> auto& it) { take(it.text, it.fault); }
 
-class Difference final : public Consultation<GivenThere, Differences> {
+class Difference final : public TreeAllreduce<GivenThere, Differences> {
  public:
   Difference(const RankTree& tree, const std::vector<Given>& given, int other)
       : tree_(tree), given_(given), other_(other) {
@@ -63,7 +63,7 @@ struct Differing {
 };
 void fields(auto&& take, Is<Differing> auto& it) { take(it.rank, it.sum); }
 
-class Comparison final : public Consultation<Compared, Differing> {
+class Comparison final : public TreeAllreduce<Compared, Differing> {
  public:
   Comparison(std::int64_t fingerprint, std::uint64_t number)
       : all_{Fingerprint(fingerprint), number} {}
@@ -89,7 +89,7 @@ class Comparison final : public Consultation<Compared, Differing> {
 Task<Error> find_difference(Conversation& talk, const RankTree& tree, FaultRecord& faults,
                             std::vector<Given> given, int other) {
   Difference differing(tree, given, other);
-  co_await consult(talk, tree, faults, differing);
+  co_await tree_allreduce(talk, tree, faults, differing);
   faults.settle();
   co_return differing.found();
 }
@@ -97,7 +97,7 @@ Task<Error> find_difference(Conversation& talk, const RankTree& tree, FaultRecor
 Task<std::uint64_t> require_same(Conversation& talk, const RankTree& tree, FaultRecord& faults,
                                  std::vector<Given> given, std::uint64_t number) {
   Comparison comparison(fingerprint(given), number);
-  co_await consult(talk, tree, faults, comparison);
+  co_await tree_allreduce(talk, tree, faults, comparison);
   faults.settle();
   if (comparison.other() >= 0) {
     const int other = comparison.other();

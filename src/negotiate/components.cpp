@@ -1,5 +1,6 @@
-// Labels are merged by a sweep over both lists; where they overlap, two labels turn out to be one.
-#include "planners/components.hpp"
+// Merges labels by a sweep over both lists. Overlapping runs show that two labels name one
+// component.
+#include "negotiate/components.hpp"
 
 #include <algorithm>
 #include <unordered_map>
@@ -9,7 +10,7 @@ namespace vicinal {
 
 namespace {
 
-/// Which labels have turned out to be one, and the lowest of them.
+/// A union-find of labels that name one component; the lowest of them is the root.
 class SameLabels {
  public:
   int lowest(int label) {
@@ -39,14 +40,14 @@ void append_run(Labels& labels, int first, int last, int label) {
   }
 }
 
-/// Calls visit(first, last, run of one or null, run of other or null) for stretches that ascend.
+/// Calls visit(first, last, run of one or null, run of other or null) for ascending stretches.
 template <class Visit>
 void sweep(const Labels& one, const Labels& other, Visit visit) {
   auto a = one.begin();
   auto b = other.begin();
   int at = 0;
   while (a != one.end() || b != other.end()) {
-    // From here on `at` lies before the end of both runs.
+    // From here on, `at` lies before the end of both runs.
     const bool in_a = a != one.end() && a->first <= at, in_b = b != other.end() && b->first <= at;
     int next = -1;
     const auto consider = [&](int border) { next = next < 0 ? border : std::min(next, border); };

@@ -1,6 +1,6 @@
-// Each rank reports its edges. Where both reports of an edge meet, it is done with, if they agree; so
-// only those that do not, and those that lead out of the block, go further up.
-#include "planners/edge_search.hpp"
+// Each rank reports its edges. An edge is settled where both reports of it meet and agree. Only
+// unsettled edges and edges that lead out of the block go further up.
+#include "negotiate/edge_search.hpp"
 
 #include <compare>
 #include <map>
@@ -13,7 +13,7 @@ namespace vicinal {
 
 namespace {
 
-/// How often either end has named an edge; -1 where it has not reported yet.
+/// Number of times that each end has named an edge; -1 before its report.
 struct Named {
   std::int64_t by_source = -1;
   std::int64_t by_destination = -1;
@@ -33,14 +33,14 @@ struct NamedEdge {
 };
 void fields(auto&& take, Is<NamedEdge> auto& it) { take(it.ends, it.named); }
 
-/// Those of a block that are not done with.
+/// Unsettled edges of a block.
 struct OddEdges {
   static constexpr std::string_view name = "odd edges";
   std::vector<NamedEdge> edges;
 };
 void fields(auto&& take, Is<OddEdges> auto& it) { take(it.edges); }
 
-/// Those that a block has to do with, and one for everybody.
+/// Unsettled edges with an end in a block, and one edge for every rank.
 struct FoundEdges {
   static constexpr std::string_view name = "edges found";
   NamedEdge first;
@@ -54,7 +54,7 @@ std::string edges(std::int64_t count) {
   return std::to_string(count) + (count == 1 ? " edge" : " edges");
 }
 
-class EdgeSearch final : public Consultation<OddEdges, FoundEdges> {
+class EdgeSearch final : public TreeAllreduce<OddEdges, FoundEdges> {
  public:
   EdgeSearch(int rank, std::span<const int> sources, std::span<const int> destinations)
       : rank_(rank) {
@@ -148,7 +148,7 @@ std::uint64_t edge_sum(int rank, std::span<const int> sources, std::span<const i
 Task<Error> find_odd_edges(Conversation& talk, const RankTree& tree, FaultRecord& faults,
                            std::span<const int> sources, std::span<const int> destinations) {
   EdgeSearch search(tree.rank, sources, destinations);
-  co_await consult(talk, tree, faults, search);
+  co_await tree_allreduce(talk, tree, faults, search);
   faults.settle();
   co_return Error(Fault::count, search.text());
 }

@@ -1,5 +1,5 @@
-// The words in which planners report the faults that only several ranks together can see.
-#include "planners/faults.hpp"
+// Error messages for faults that only several ranks together can detect.
+#include "negotiate/faults.hpp"
 
 #include <sstream>
 

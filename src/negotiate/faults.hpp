@@ -1,5 +1,6 @@
-// How planners carry faults. A rank at fault goes on talking, with marked letters, so that nobody
-// waits for it in vain; in the end it throws what it found, and whoever was told throws that.
+// Propagation of faults by planners. A failed rank continues with marked control messages, so that
+// no rank waits for it in vain. At the end it throws its own fault; the ranks that learned of it
+// throw a fault that names the failed rank.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +14,14 @@
 
 namespace vicinal {
 
-/// A fault thrown by a rank that has said everything the others wait for. They come to their end as
-/// well, whereas any other fault leaves them waiting for this rank.
+/// A fault thrown by a rank that has sent everything that other ranks wait for, so that they can
+/// complete. After any other fault they keep waiting for this rank.
 class SettledFault : public Error {
  public:
   explicit SettledFault(const Error& error) : Error(error) {}
 };
 
-/// The first fault that a rank knows of: its own, or one that it was told.
+/// The first fault that a rank knows of: its own, or one that it learned of.
 class Status {
  public:
   void report(Fault fault, int rank) {
@@ -42,17 +43,17 @@ class Status {
   int rank_ = -1;
 };
 
-/// What a rank throws that was told of another's fault in doing something.
+/// Returns the fault for a rank that learned of another rank's fault in doing something.
 SettledFault fault_elsewhere(const Status& status, std::string_view doing = "planning");
 
-/// The fault of an edge whose ends give different counts.
+/// Returns the fault of an edge whose ends give different counts.
 Error counts_differ(int from, int to, Index sent, Index expected, std::string_view unit);
 
-/// What one rank knows of faults while it negotiates: the status that its letters carry, and its own
-/// first fault, which may be a later one.
+/// The faults that a rank knows of while it negotiates: the status that its control messages carry,
+/// and its own first fault. The own fault may be a later one.
 class FaultRecord {
  public:
-  /// `unit` is what messages to people call the things that are counted, `doing` what failed.
+  /// `unit` names the counted things in error messages; `doing` names the failed activity.
   FaultRecord(int rank, std::string_view unit, std::string_view doing = "planning")
       : rank_(rank), unit_(unit), doing_(doing) {}
 
@@ -62,9 +63,9 @@ class FaultRecord {
   [[nodiscard]] bool own() const { return own_fault_.has_value(); }
 
   void blame(const std::exception& fault);
-  /// Blames this rank if the ends of an edge count differently.
+  /// Records a fault of this rank if the ends of an edge count differently.
   void compare(int from, int to, Index sent, Index expected);
-  /// What `make` gives; if that throws, `otherwise`, and the blame is this rank's.
+  /// Returns the result of `make`. If that throws, records the fault and returns `otherwise`.
   template <class Value, class Make>
   Value attempt(Value otherwise, Make make) {
     try {
@@ -74,8 +75,8 @@ class FaultRecord {
       return otherwise;
     }
   }
-  /// What `make` gives; nothing where there is no memory for it, so that something else must serve. For
-  /// any other fault the blame is this rank's.
+  /// Returns the result of `make`; nothing if it fails to allocate, so that the caller can use a
+  /// fallback. Records any other fault.
   template <class Make>
   auto attempt_if_room(Make make) -> std::optional<decltype(make())> {
     try {
@@ -85,7 +86,7 @@ class FaultRecord {
       return std::nullopt;
     }
   }
-  /// Throws the own fault, or one that names the rank at fault, if there is any.
+  /// Throws this rank's own fault, or one that names the failed rank, if there is any.
   void settle() const;
 
  private:

@@ -1,7 +1,7 @@
-// What all negotiations do alike.
-#include "planners/ground.hpp"
+// The parts that all negotiations share.
+#include "negotiate/ground.hpp"
 
-#include "planners/write_plan.hpp"
+#include "negotiate/write_plan.hpp"
 
 namespace vicinal {
 

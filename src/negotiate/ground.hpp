@@ -1,6 +1,6 @@
-// What every negotiation stands on: who this rank is, what it knows of faults, what it draws from the place where it
-// plans, and the list of transfers that it ends in. A negotiator is a Ground whose supersteps are coroutines: each writes its
-// letters, says whose it expects, and reads them.
+// The common base of negotiations: this rank, the faults it knows of, the resources of the Site,
+// and the resulting list of transfers. A negotiation is a Ground whose supersteps are coroutines.
+// Each superstep writes its control messages, names the senders that it expects, and reads theirs.
 #pragma once
 
 #include <map>
@@ -10,17 +10,17 @@
 #include <utility>
 #include <vector>
 
-#include "base/letters.hpp"
-#include "planners/faults.hpp"
-#include "planners/links.hpp"
-#include "planners/planner.hpp"
-#include "planners/transfers.hpp"
+#include "base/control_messages.hpp"
+#include "negotiate/faults.hpp"
+#include "negotiate/links.hpp"
+#include "negotiate/planner.hpp"
+#include "negotiate/transfers.hpp"
 
 namespace vicinal {
 
-using Letters = std::vector<Letter>;
+using ControlMessages = std::vector<ControlMessage>;
 
-/// Receiver to sender of a link, so that both find out where their counts differ.
+/// From the receiver to the sender of a link, so that both detect differing counts.
 struct Expectation {
   static constexpr std::string_view name = "expectation";
   Status status;
@@ -32,40 +32,43 @@ class Ground {
  protected:
   explicit Ground(PlanRequest& request);
 
-  /// A rank that does not is done at once, and nobody counts on it.
+  /// Returns whether this rank participates. Otherwise it is done at once, and no rank waits for
+  /// it.
   [[nodiscard]] bool takes_part() const { return neighborhood_.takes_part(); }
   [[nodiscard]] bool same_region(int other) const { return machine_.same_region(rank_, other); }
-  /// Whether another rank, not this one, hands over and takes through slots.
+  /// Returns whether `other` is another rank that exchanges data with this one through slots.
   [[nodiscard]] bool shares_memory_with(int other) const {
     return other != rank_ && options_.shared_memory && machine_.same_host(rank_, other);
   }
   std::int64_t new_tag();
-  /// Nothing where the host has no room left; then messages serve.
+  /// Returns new slots; nothing if the host has no room left, so that messages are used.
   std::optional<SlotPair> new_slots(int peers);
-  /// For one taker, of so many elements.
+  /// Returns a slot or a message of `extent` elements for one taker.
   Passage new_passage(int taker, Index extent);
 
-  /// One superstep.
-  auto exchange(Letters outbox, Expected expected) {
+  /// Runs one superstep.
+  auto exchange(ControlMessages outbox, Expected expected) {
     return request_.conversation.exchange(std::move(outbox), std::move(expected));
   }
-  /// Calls `visit` with the sender of each letter and what it holds, which must be one of these, and hears of faults.
+  /// Calls `visit` with the sender and the contents of each control message, and records their
+  /// faults. The contents must be of one of the given types.
   template <class... Contents, class Visit>
-  void read(const Letters& inbox, Visit visit) {
-    for (const Letter& letter : inbox) {
-      open<Contents...>(letter, [&](auto contents) {
+  void read(const ControlMessages& inbox, Visit visit) {
+    for (const ControlMessage& message : inbox) {
+      open<Contents...>(message, [&](auto contents) {
         contents.status.pass_on(faults_.status());
-        visit(letter.peer, std::move(contents));
+        visit(message.peer, std::move(contents));
       });
     }
   }
 
-  /// All edges between this rank and another, as links. They exist by the graph, whatever became of the pattern.
+  /// Makes links of all edges between this rank and each other rank. They follow from the graph, so
+  /// they exist even if the pattern is faulty.
   void find_links(bool identity);
-  /// The receiver of a link says how many it expects: compares, unless either end is at fault.
+  /// Compares the count that a receiver expects with the link's, unless the receiver has failed.
   void compare(int receiver, const Expectation& expectation);
 
-  /// What the negotiation has come to, or the fault.
+  /// Returns the negotiated plans, or throws the fault.
   Plans finish(std::string_view planner, std::string reason = {});
 
   PlanRequest& request_;

@@ -1,6 +1,6 @@
-// Links and streams. The sweep in `merge` is what makes "each value once" cost no more than sorting
-// the stretches that carry it.
-#include "planners/links.hpp"
+// Links and streams. `merge` finds each value once, at the cost of sorting the stretches that carry
+// it.
+#include "negotiate/links.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -78,7 +78,7 @@ Stream Stream::part(Index first, Index last) const {
 
 namespace {
 
-/// Whether `next` continues `run` in every respect, so that the two are one run.
+/// Returns whether `next` continues `run` in every respect, so that both form one run.
 bool continues(const StreamRun& run, const StreamRun& next) {
   if (run.position + run.count != next.position) return false;
   return std::equal(run.occurrences.begin(), run.occurrences.end(), next.occurrences.begin(),
@@ -130,8 +130,8 @@ Stream merge(std::span<const OutLink* const> links) {
 
 void append_slots(std::vector<CopyRun>& runs, const InLink& link, Index offset, Index count,
                   Index base) {
-  // Slots are ordered by the offset they start at. A stretch that starts earlier than `offset` can
-  // reach into it only from as far back as the longest stretch is long.
+  // Slots are ordered by their first offset. A stretch that starts before `offset` reaches into it
+  // only if it starts less than `link.longest` earlier.
   const auto begins_after =
       std::upper_bound(link.slots.begin(), link.slots.end(), offset + count - 1,
                        [](Index value, const CopyRun& run) { return value < run.source; });

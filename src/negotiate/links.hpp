@@ -1,19 +1,18 @@
-// A pattern seen per peer: all edges between two ranks make one link, in edge order, so that several
-// edges between one pair pair k-th with k-th and still travel as one message. For a far region, the
-// links of a rank make one stream of items in which each item stands once, with all the places that
-// it has to reach.
+// A pattern seen per peer. All edges between two ranks form one link, in edge order. Several edges
+// between a pair thus match k-th with k-th and travel as one message. For a far region, the links
+// of a rank form one stream: each item once, with all places that it has to reach.
 #pragma once
 
 #include <map>
 #include <span>
 #include <vector>
 
+#include "negotiate/faults.hpp"
 #include "pattern/pattern.hpp"
-#include "planners/faults.hpp"
 
 namespace vicinal {
 
-/// One stretch of an out-link: items of consecutive identity at consecutive positions of the source.
+/// One stretch of an out-link: items of consecutive identity at consecutive source positions.
 struct Segment {
   Index identity = 0;
   Index position = 0;
@@ -33,14 +32,14 @@ struct InLink {
   int peer = 0;
   Index count = 0;
   std::vector<CopyRun> slots;  ///< link offset -> target position, by offset
-  Index longest = 0;           ///< the count of the longest of these runs
+  Index longest = 0;           ///< count of the longest run
 };
 
-/// Links by peer. Without `identity` each element becomes an item of its own.
+/// Returns the links by peer. Without `identity`, each element becomes an item of its own.
 std::map<int, OutLink> out_links(const Pattern& pattern, bool identity);
 std::map<int, InLink> in_links(const Pattern& pattern);
 
-/// A place that items of a run have to reach: offset `offset` onwards of the link to `peer`.
+/// A place that items of a run have to reach: `offset` onwards of the link to `peer`.
 struct Occurrence {
   int peer = 0;
   Index offset = 0;
@@ -54,23 +53,23 @@ struct StreamRun {
   std::vector<Occurrence> occurrences;
 };
 
-/// The items of several links, each item once, in the order of their identities.
+/// The items of several links, each item once, ordered by identity.
 struct Stream {
   Index count = 0;
   std::vector<StreamRun> runs;
   [[nodiscard]] std::vector<CopyRun> pack() const;  ///< source position -> stream offset
-  /// Items `first` to `last`-1 of the stream.
+  /// Returns items `first` to `last` - 1 of the stream.
   [[nodiscard]] Stream part(Index first, Index last) const;
 };
 Stream merge(std::span<const OutLink* const> links);
 
-/// Translates a stretch of a link into target positions: for each slot that takes items
-/// offset..offset+count-1, appends {base + (item - offset), slot}.
+/// Appends {base + (item - offset), slot} for each slot that takes items offset..offset+count-1 of
+/// a link.
 void append_slots(std::vector<CopyRun>& runs, const InLink& link, Index offset, Index count,
                   Index base);
 
-/// The link from `rank` to itself, source position -> target position; blames the rank if its ends
-/// count differently.
+/// Returns the link from `rank` to itself, source position -> target position. Records a fault if
+/// its ends count differently.
 std::vector<CopyRun> join_self(int rank, const std::map<int, OutLink>& out,
                                const std::map<int, InLink>& in, FaultRecord& faults);
 

@@ -1,27 +1,28 @@
-// Graph creation: each rank tells its region which other regions it talks to, and the lowest rank it talks to there. From
-// that every member knows the links and contact ranks of its component. These letters travel while a census of all ranks is
-// taken, and are read where that finds nothing wrong; only where it finds several components, members tell theirs.
-#include "planners/neighborhood.hpp"
+// Graph creation. Each rank tells its region which other regions it talks to, and the lowest rank
+// it talks to in each. From these control messages every member derives the links and contact ranks
+// of its component. They travel during the census of all ranks, and are read if it finds no error.
+// If it finds several components, members also send their component.
+#include "negotiate/neighborhood.hpp"
 
 #include <algorithm>
 #include <map>
 
-#include "base/letters.hpp"
-#include "planners/census.hpp"
-#include "planners/edge_search.hpp"
+#include "base/control_messages.hpp"
+#include "negotiate/census.hpp"
+#include "negotiate/edge_search.hpp"
 
 namespace vicinal {
 
 namespace {
 
-/// Another region that a rank talks to.
+/// Another region that a rank talks to, and the lowest rank there.
 struct FarPeers {
   int region = 0;
   int lowest = 0;
 };
 void fields(auto&& take, Is<FarPeers> auto& it) { take(it.region, it.lowest); }
 
-/// What a rank tells its region.
+/// A rank's links, for its region.
 struct Links {
   static constexpr std::string_view name = "links";
   std::vector<FarPeers> out;
@@ -48,7 +49,7 @@ std::vector<FarPeers> far_peers(const Machine& machine, int region, std::span<co
   return result;
 }
 
-/// Adds what one member wrote; members come in ascending order.
+/// Adds the links of one member. Members come in ascending order.
 void add(std::map<int, RegionLink>& links, const std::vector<FarPeers>& far, int member) {
   for (const auto& [region, peer] : far) {
     const auto [entry, fresh] = links.try_emplace(region, RegionLink{region, member, peer, {}});
@@ -64,12 +65,13 @@ std::vector<RegionLink> values(std::map<int, RegionLink>&& links) {
   return result;
 }
 
-/// From the letters of all members of a region. Those that do not tell their component are all of this one.
-RegionLinks region_links(std::span<const Letter> letters, int component) {
+/// Builds the links from the control messages of all members of a region. A member that does not
+/// send its component belongs to this one.
+RegionLinks region_links(std::span<const ControlMessage> messages, int component) {
   RegionLinks result;
   std::set<int> others;
   std::map<int, Links> links;
-  for (const Letter& each : letters) {
+  for (const ControlMessage& each : messages) {
     open<Links, Member>(each, Either{[&](Links its) { links[each.peer] = std::move(its); },
                                      [&](Member its) {
                                        if (its.component != component || component < 0)
@@ -113,19 +115,19 @@ Task<Neighborhood> make_neighborhood(Conversation& conversation,
   const int region = machine->region_of(rank);
   const auto members = machine->members(region);
   const int until_read = 2 * all.levels + 1;
-  const Letter links = letter_to(
+  const ControlMessage links = message_to(
       rank, Links{far_peers(*machine, region, destinations), far_peers(*machine, region, sources)});
-  std::vector<Letter> outbox;
+  std::vector<ControlMessage> outbox;
   for (const int member : members) outbox.push_back({member, links.words, until_read});
   co_await conversation.exchange(std::move(outbox));
   const Census::Edges edges{
       sources, destinations,
       premises.idle_ranks_lead ? std::optional(members.front()) : std::nullopt};
   Census census(all, machine->size(), edges, premises.fingerprint);
-  co_await consult(conversation, all, faults, census);
+  co_await tree_allreduce(conversation, all, faults, census);
   faults.settle();
   if (census.other_settings() >= 0 || census.edges_differ())
-    conversation.skip(1);  // over the links
+    conversation.skip(1);  // past the links
   if (census.other_settings() >= 0) {
     std::vector<Given> given = premises.settings();
     const Error fault = co_await find_difference(conversation, all, faults, std::move(given),
@@ -146,13 +148,14 @@ Task<Neighborhood> make_neighborhood(Conversation& conversation,
   outbox.clear();
   if (!census.is_whole()) {
     for (const int member : members)
-      outbox.push_back(letter_to(member, Member{census.component()}));
+      outbox.push_back(message_to(member, Member{census.component()}));
     expected.add(kind_of(Member::name), writers, "components");
   }
-  const std::vector<Letter> inbox =
+  const std::vector<ControlMessage> inbox =
       co_await conversation.exchange(std::move(outbox), std::move(expected));
 
-  // A component is one of its ranks, or -1 where nobody is related: this names one part of one region.
+  // A component is the number of one of its ranks, or -1: `group` is unique to one component of one
+  // region.
   const std::int64_t group = std::int64_t{region} * (machine->size() + 1) + census.component() + 1;
   result.links = conversation.alike<RegionLinks>(
       group, [&] { return region_links(inbox, census.component()); });

@@ -1,7 +1,7 @@
-// What a graph knows, once and for all of its plans: who talks to whom at the level of regions. It
-// depends on the edges alone, never on counts, so every rank knows from it how many letters to expect
-// in each superstep of a negotiation, even when another rank's counts are wrong. A rank knows of its own
-// component only: whatever is planned on this ground never makes one component wait for another.
+// The part of a graph that all of its plans share: which ranks talk to each other, at the level of
+// regions. It depends on the edges alone, never on counts. So every rank knows how many control
+// messages to expect in each superstep of a negotiation, even if another rank's counts are wrong. A
+// rank knows its own component only, so planning never makes one component wait for another.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 #include "base/error.hpp"
 #include "base/given.hpp"
 #include "locality/machine.hpp"
-#include "planners/rank_tree.hpp"
+#include "negotiate/rank_tree.hpp"
 
 namespace vicinal {
 
@@ -26,14 +26,14 @@ struct RegionLink {
   std::vector<int> members;  ///< ranks of the own region with edges of this link, ascending
 };
 
-/// What the ranks of one region and component have found alike: who they are, and all links that any of them has.
+/// The links of the ranks in one region and component. All these ranks find the same.
 struct RegionLinks {
-  std::vector<int> active;      ///< ranks that take part, ascending
+  std::vector<int> active;      ///< participating ranks, ascending
   std::vector<RegionLink> out;  ///< by region
   std::vector<RegionLink> in;
 };
 
-/// Those of a rank that takes part in nothing.
+/// Links of a rank that does not participate.
 inline const RegionLinks no_links;
 
 struct Neighborhood {
@@ -42,34 +42,38 @@ struct Neighborhood {
   std::vector<int> sources;       ///< in the user's order, with repetitions
   std::vector<int> destinations;  ///< in the user's order, with repetitions
   std::shared_ptr<const RegionLinks> links = {std::shared_ptr<const void>(), &no_links};
-  RankTree tree;                ///< this rank's place in a tree of all ranks of its component
-  std::int64_t most_edges = 0;  ///< out or in, of whichever rank of the communicator has most
+  RankTree tree;                ///< this rank's place in the tree of its component
+  std::int64_t most_edges = 0;  ///< largest of any rank of the communicator, out or in
 
   [[nodiscard]] const std::vector<int>& active() const { return links->active; }
   [[nodiscard]] const std::vector<RegionLink>& out() const { return links->out; }
   [[nodiscard]] const std::vector<RegionLink>& in() const { return links->in; }
   [[nodiscard]] int region() const { return machine->region_of(rank); }
   [[nodiscard]] bool has_edges() const { return !sources.empty() || !destinations.empty(); }
-  /// Whether this rank plans and executes with others: where it has edges, or may lead without (Premises).
+  /// Returns whether this rank plans and executes with others: it has edges, or may lead without
+  /// (Premises).
   [[nodiscard]] bool takes_part() const { return !active().empty(); }
-  /// Whoever may wait for this rank in planning, or in an execution of a plan by relays: its neighbours and its region.
+  /// Returns the ranks that may wait for this rank, in planning or in executions with relays: its
+  /// neighbours and its region.
   [[nodiscard]] std::set<int> dependents() const;
 };
 
-/// What a rank brings to the creation of a graph beside its edges.
+/// A rank's input to the creation of a graph, besides its edges.
 struct Premises {
-  std::int64_t fingerprint = 0;  ///< of the settings, of which all ranks must give the same
-  std::function<std::vector<Given>()> settings = {};  ///< these, for where they differ
-  /// What this rank knows to be wrong already. Its edges and its machine's regions then do not count.
+  std::int64_t fingerprint = 0;  ///< of the settings; must be equal on all ranks
+  std::function<std::vector<Given>()> settings = {};  ///< called if fingerprints differ
+  /// A fault that this rank has already detected. Its edges and its machine's regions then do not
+  /// count.
   std::optional<Error> fault = std::nullopt;
-  /// Whether ranks without edges take part in all that their region does, so that they may lead there. Then no region has
-  /// ranks of different components.
+  /// True: ranks without edges participate in everything that their region does, so that they may
+  /// lead there. Each region then belongs to one component.
   bool idle_ranks_lead = false;
 };
 
-/// Builds the neighborhood. Collective over the communicator: ranks without neighbours take part, so
-/// that nobody needs them later, unless they may lead. Throws a SettledFault on every rank where one brings a fault, where
-/// settings differ (info), or where an edge is not known at both ends equally often (count).
+/// Builds the neighborhood. Collective over the communicator. Ranks without neighbours participate,
+/// so that no rank needs them later, unless they may lead. Throws a SettledFault on every rank if a
+/// rank reports a fault or if settings differ (info). Also throws one if an edge is not named
+/// equally often at both ends (count).
 Task<Neighborhood> make_neighborhood(Conversation& conversation,
                                      std::shared_ptr<const Machine> machine, int rank,
                                      std::vector<int> sources, std::vector<int> destinations,

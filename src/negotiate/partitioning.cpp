@@ -1,5 +1,5 @@
-// Who sends decides how a message is divided, and tells who receives.
-#include "planners/partitioning.hpp"
+// The sender decides how to divide a message, and tells the receiver.
+#include "negotiate/partitioning.hpp"
 
 #include <map>
 #include <set>
@@ -7,25 +7,26 @@
 #include <utility>
 #include <vector>
 
-#include "base/letters.hpp"
+#include "base/control_messages.hpp"
+#include "negotiate/faults.hpp"
 #include "plan/partitions.hpp"
-#include "planners/faults.hpp"
 
 namespace vicinal {
 
 namespace {
 
-/// Receiver to sender: the messages of which it does not pass anything on, and so can use parts.
+/// From receiver to sender: the messages that the receiver does not forward, so that it can use
+/// parts.
 struct Deliveries {
   static constexpr std::string_view name = "deliveries";
   std::vector<std::int64_t> tags;
 };
 void fields(auto&& take, Is<Deliveries> auto& it) { take(it.tags); }
 
-/// Sender to receiver: those of them that are divided.
+/// From sender to receiver: the divided messages among those.
 struct DividedMessages {
   struct Entry {
-    std::int64_t tag = -1;  ///< of the message as it was planned
+    std::int64_t tag = -1;  ///< of the message as planned
     std::vector<Index> counts;
     std::vector<std::int64_t> tags;
   };
@@ -50,12 +51,13 @@ std::vector<int> peers_of(const Plan& plan, OperationKind kind) {
   return {peers.begin(), peers.end()};
 }
 
-/// A letter for each peer that has one of these operations, all with something in them or not.
+/// Returns a control message for each peer, with its contents or empty.
 template <class Contents>
-std::vector<Letter> letters_to(const std::vector<int>& peers, std::map<int, Contents> contents) {
-  std::vector<Letter> letters;
-  for (const int peer : peers) letters.push_back(letter_to(peer, contents[peer]));
-  return letters;
+std::vector<ControlMessage> messages_to(const std::vector<int>& peers,
+                                        std::map<int, Contents> contents) {
+  std::vector<ControlMessage> control_messages;
+  for (const int peer : peers) control_messages.push_back(message_to(peer, contents[peer]));
+  return control_messages;
 }
 
 std::map<int, Deliveries> list_deliveries(const Plan& plan) {
@@ -67,11 +69,11 @@ std::map<int, Deliveries> list_deliveries(const Plan& plan) {
   return by_peer;
 }
 
-Messages delivered(const std::vector<Letter>& letters) {
+Messages delivered(const std::vector<ControlMessage>& control_messages) {
   Messages messages;
-  for (const Letter& letter : letters) {
-    for (const std::int64_t tag : contents_of<Deliveries>(letter).tags) {
-      messages.emplace(letter.peer, tag);
+  for (const ControlMessage& control_message : control_messages) {
+    for (const std::int64_t tag : contents_of<Deliveries>(control_message).tags) {
+      messages.emplace(control_message.peer, tag);
     }
   }
   return messages;
@@ -100,12 +102,12 @@ std::map<int, DividedMessages> list_divided(const Plan& plan, const Divisions& s
   return by_peer;
 }
 
-/// What others have said of the messages that this rank receives.
-Divisions divided_receives(const Plan& plan, const std::vector<Letter>& letters) {
+/// Returns the divisions that senders reported for the messages that this rank receives.
+Divisions divided_receives(const Plan& plan, const std::vector<ControlMessage>& control_messages) {
   std::map<std::pair<int, std::int64_t>, Division> told;
-  for (const Letter& letter : letters) {
-    for (auto& entry : contents_of<DividedMessages>(letter).entries) {
-      told[{letter.peer, entry.tag}] = {std::move(entry.counts), std::move(entry.tags)};
+  for (const ControlMessage& control_message : control_messages) {
+    for (auto& entry : contents_of<DividedMessages>(control_message).entries) {
+      told[{control_message.peer, entry.tag}] = {std::move(entry.counts), std::move(entry.tags)};
     }
   }
   Divisions receives;
@@ -126,9 +128,10 @@ Task<Plan> with_partitions(Conversation& talk, Site& site, Plan plan, const Patt
   FaultRecord faults(plan.rank, "bytes");
   const std::vector<int> senders = peers_of(plan, OperationKind::receive);
   const std::vector<int> receivers = peers_of(plan, OperationKind::send);
-  std::vector<Letter> outbox = letters_to(senders, list_deliveries(plan));
+  std::vector<ControlMessage> outbox = messages_to(senders, list_deliveries(plan));
   Expected expected(receivers, "deliveries");
-  std::vector<Letter> inbox = co_await talk.exchange(std::move(outbox), std::move(expected));
+  std::vector<ControlMessage> inbox =
+      co_await talk.exchange(std::move(outbox), std::move(expected));
   Divisions all;
   try {
     plan = with_triggers(plan, pattern);
@@ -136,7 +139,7 @@ Task<Plan> with_partitions(Conversation& talk, Site& site, Plan plan, const Patt
   } catch (const std::exception& fault) {
     faults.blame(fault);
   }
-  outbox = letters_to(receivers, list_divided(plan, all));
+  outbox = messages_to(receivers, list_divided(plan, all));
   expected = Expected(senders, "divided messages");
   inbox = co_await talk.exchange(std::move(outbox), std::move(expected));
   faults.settle();

@@ -1,16 +1,16 @@
-// Making a plan, whoever has planned it, one of an exchange in partitions: see plan/partitions.hpp.
+// Turns a plan of any planner into one for a partitioned exchange; see plan/partitions.hpp.
 #pragma once
 
 #include "base/conversation.hpp"
+#include "negotiate/planner.hpp"
 #include "plan/plan.hpp"
-#include "planners/planner.hpp"
 
 namespace vicinal {
 
-/// The plan with triggers and notifications, and with messages divided between them where both ends can.
-/// Collective over the ranks that have got plans with messages for each other; costs a letter for each
-/// other rank that this one sends messages to, and for each that it receives messages from. Throws a
-/// SettledFault where only this rank has failed.
+/// Returns the plan with triggers and notifications, its messages divided where both ends can.
+/// Collective over ranks whose plans have messages for each other. Costs a control message for each
+/// rank that this one sends messages to, and for each that it receives messages from. Throws a
+/// SettledFault if only this rank has failed.
 Task<Plan> with_partitions(Conversation& talk, Site& site, Plan plan, const Pattern& pattern);
 
 }  // namespace vicinal

@@ -1,4 +1,4 @@
-// The way by which one rank hands something to another, in one execution of a plan.
+// A passage: how one rank hands data to another in one execution of a plan.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace vicinal {
 
-/// A slot for either direction: one element that several ranks read forward becomes several
-/// contributions in reverse, so the two differ in size.
+/// A slot for each direction. An element that several ranks read forward becomes several
+/// contributions in reverse, so the two slots differ in size.
 struct SlotPair {
   std::int64_t forward = -1;
   std::int64_t reverse = -1;
@@ -20,9 +20,9 @@ void fields(auto&& take, Is<SlotPair> auto& it) { take(it.forward, it.reverse); 
 struct Passage {
   std::int64_t tag = -1;
   SlotPair slot;
-  int peer_index = -1;  ///< in the slot: that of the rank that is not its owner
-  Index extent = 0;     ///< of the slot, or of the message
-  Index offset = 0;  ///< slot: where that rank's area begins, in a direction where each has its own
+  int peer_index = -1;  ///< index of the non-owner in the slot
+  Index extent = 0;     ///< of the slot or the message
+  Index offset = 0;     ///< slot: start of the peer's area, if each peer has its own
   [[nodiscard]] bool shared() const { return slot.forward >= 0; }
 
   static Passage message(std::int64_t tag, Index extent) {

@@ -1,16 +1,16 @@
-// The ranks of a component consult along the tree that they have had since the graph was created.
-#include "planners/plan_alike.hpp"
+// Compares requests along the component's tree, which exists since the creation of the graph.
+#include "negotiate/plan_alike.hpp"
 
 #include "base/scramble.hpp"
 #include "cost/profile_json.hpp"
-#include "planners/comparison.hpp"
+#include "negotiate/comparison.hpp"
 
 namespace vicinal {
 
 namespace {
 
-/// Of what a rank sends less what it expects, each edge with an odd weight of its own: summed over all ranks this is 0 where
-/// all counts agree, and (nearly) only there.
+/// Returns the counts that a rank sends minus those that it expects, each edge with an odd weight
+/// of its own. Summed over all ranks, this is 0 if all counts agree, and (nearly) only then.
 std::uint64_t count_difference(int rank, const Pattern& pattern) {
   const auto weight = [](int from, int to) {
     return scramble((static_cast<std::uint64_t>(from) << 32U) | static_cast<std::uint32_t>(to)) |
@@ -33,12 +33,10 @@ std::vector<Given> given_alike(const Planner& planner, const PlanOptions& option
   const bool among_all = options.complete && options.one_block;
   std::vector<Given> given{
       {"vicinal_progress",
-       options.strict_progress ? "strict" : "relaxed"},  // it may change the next
+       options.strict_progress ? "strict" : "relaxed"},  // may change the planner
       {among_all ? "vicinal_allgather" : "vicinal_strategy", std::string(planner.name)},
       {"vicinal_local", options.shared_memory ? "shared" : "messages"},
       {"vicinal_split_bytes", std::to_string(options.split_bytes)},
-      {"vicinal_leader_shift", std::to_string(options.leader_shift)},
-      {"vicinal_group_size", std::to_string(options.group_size)},
       {"vicinal_radix", std::to_string(options.radix)},
       {"vicinal_profile", identity(options.profile)},
       {"vicinal_verify", options.verify ? "1" : "0"},

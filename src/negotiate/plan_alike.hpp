@@ -1,30 +1,33 @@
-// Planning by ranks that may have been asked for different things: by an info key that was given on some
-// ranks only, say. With other planners even the supersteps differ, and nobody could tell what a letter
-// means. So the ranks of a component make sure that they plan alike: before anything else, or, where letters
-// of ranks that plan differently cannot be taken for each other, while they plan.
+// Checks that ranks were asked for the same plan. An info key, for example, may be given on some
+// ranks only. Other planners have other supersteps, so that no rank could interpret the control
+// messages. Therefore the ranks of a component compare their requests before planning. Where
+// control messages of different planners cannot be confused, the ranks compare while planning.
 #pragma once
 
 #include <vector>
 
 #include "base/given.hpp"
-#include "planners/planner.hpp"
+#include "negotiate/planner.hpp"
 
 namespace vicinal {
 
-/// What ranks that plan together must have alike: the planner, the options that change what is said or how much,
-/// and where all of them know the counts of all blocks, these: a planner may go by them.
+/// Returns the values that ranks must have in common to plan together: the planner, and the options
+/// that change control messages. If all ranks know the counts of all blocks, it adds these, since a
+/// planner may depend on them.
 std::vector<Given> given_alike(const Planner& planner, const PlanOptions& options,
                                const Pattern& pattern);
 
-/// Whether all ranks of the component give these alike, and none is at fault. Throws like plan_alike().
+/// Checks that all ranks of the component give these alike and that none has failed. Throws as
+/// plan_alike().
 Task<Done> require_alike(Conversation& talk, const Planner& planner, const PlanRequest& request);
-/// The same, and whether both ends of each edge give the same count.
+/// As require_alike(); returns whether both ends of each edge give the same count.
 Task<bool> compare_counts(Conversation& talk, const Planner& planner, const PlanRequest& request);
 
-/// Plans, if all ranks of the component give the same planner and options. Where they do not, throws an info fault (for
-/// blocks, a count fault) that names two ranks and both values on all of them, and where a rank brings a fault, that
-/// is thrown there and told all others: both as a SettledFault. Costs two letters per rank.
-/// `planner` and what the request refers to must live until the task is done.
+/// Plans, if all ranks of the component give the same planner and options. If they differ, throws
+/// on all ranks an info fault (for blocks, a count fault) that names two ranks and both values. If
+/// a rank reports a fault, throws it there, and a fault that names it on the other ranks. Both are
+/// SettledFaults. Costs two control messages per rank. `planner` and the objects that the request
+/// refers to must live until the task is done.
 Task<Plans> plan_alike(const Planner& planner, PlanRequest request);
 
 }  // namespace vicinal

@@ -1,21 +1,21 @@
-// The consultation in which plans go up and the verdict comes down.
-#include "planners/proof.hpp"
+// The tree allreduce that collects plans and distributes the result.
+#include "negotiate/proof.hpp"
 
 #include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "negotiate/faults.hpp"
+#include "negotiate/rank_tree.hpp"
 #include "plan/checks.hpp"
 #include "plan/records.hpp"
-#include "planners/faults.hpp"
-#include "planners/rank_tree.hpp"
 
 namespace vicinal {
 
 namespace {
 
-/// A rank of another component, as the verifier wants to see it.
+/// Returns the empty plan of a rank of another component, which the verifier requires.
 Plan idle_plan(int rank, const Plan& like) {
   Plan plan;
   plan.rank = rank;
@@ -26,7 +26,7 @@ Plan idle_plan(int rank, const Plan& like) {
   return plan;
 }
 
-/// One rank's part of what is to be proved.
+/// One rank's part of the proof.
 struct PlansOfRank {
   Plan forward;
   std::optional<Plan> reverse;
@@ -42,11 +42,11 @@ void fields(auto&& take, Is<PlansToProve> auto& it) { take(it.plans); }
 
 struct ProofVerdict {
   static constexpr std::string_view name = "verdict on plans";
-  std::string text;  ///< what is wrong with them; "" for nothing
+  std::string text;  ///< the error in the plans; "" if none
 };
 void fields(auto&& take, Is<ProofVerdict> auto& it) { take(it.text); }
 
-class Proof final : public Consultation<PlansToProve, ProofVerdict> {
+class Proof final : public TreeAllreduce<PlansToProve, ProofVerdict> {
  public:
   Proof(const Plans& plans, const Pattern& pattern) {
     all_.plans.push_back({plans.forward, plans.reverse, pattern});
@@ -85,7 +85,7 @@ class Proof final : public Consultation<PlansToProve, ProofVerdict> {
     all.at(static_cast<std::size_t>(plan.rank)) = std::move(plan);
   }
 
-  PlansToProve all_;  ///< of this rank and those below it
+  PlansToProve all_;  ///< of this rank and the ranks below it
   ProofVerdict verdict_;
 };
 
@@ -97,7 +97,7 @@ Task<Done> prove(Conversation& talk, const Neighborhood& neighborhood, const Pla
   FaultRecord faults(neighborhood.rank, "elements", "proving the plans");
   if (fault) faults.blame(*fault);
   Proof proof(plans, pattern);
-  co_await consult(talk, neighborhood.tree, faults, proof);
+  co_await tree_allreduce(talk, neighborhood.tree, faults, proof);
   faults.settle();
   if (!proof.verdict().empty()) {
     throw SettledFault(Error(Fault::internal,

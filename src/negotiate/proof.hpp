@@ -1,23 +1,24 @@
-// Proving plans while the ranks run: the ranks of a component bring their plans and patterns together at
-// the root of its tree, which verifies them as a whole and tells everybody what it has found.
+// Proves plans while the ranks run. The ranks of a component send their plans and patterns to the
+// root of the component's tree. The root verifies them as a whole and sends the result to all
+// ranks.
 //
-// It costs each rank two letters, of which the one towards the root holds the plans and patterns of all
-// ranks below it; and the root the memory for all of them and the time of verify(), which grows with the
-// operations and elements of all ranks (three executions are unrolled).
+// Each rank exchanges two control messages; the one towards the root holds the plans and patterns
+// of all ranks below. The root needs the memory for all of them and the time of verify(). The time
+// grows with the operations and elements of all ranks (three executions are unrolled).
 #pragma once
 
 #include <optional>
 
 #include "base/conversation.hpp"
+#include "negotiate/neighborhood.hpp"
+#include "negotiate/planner.hpp"
 #include "pattern/pattern.hpp"
-#include "planners/neighborhood.hpp"
-#include "planners/planner.hpp"
 
 namespace vicinal {
 
-/// Collective over the ranks of a component. `fault`: why this rank has no plan; `plans` do not count then.
-/// Throws a SettledFault on every rank where one brings a fault, or the proof fails: an internal fault
-/// then, with the verifier's words.
+/// Collective over the ranks of a component. `fault`: the reason why this rank has no plan; `plans`
+/// is then ignored. Throws a SettledFault on every rank if a rank reports a fault or the proof
+/// fails. A failed proof is an internal fault with the verifier's message.
 Task<Done> prove(Conversation& talk, const Neighborhood& neighborhood, const Plans& plans,
                  const Pattern& pattern, std::optional<Error> fault = std::nullopt);
 

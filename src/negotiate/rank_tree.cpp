@@ -1,15 +1,15 @@
-// The course of a consultation: each level is one superstep of the way up and one of the way down.
-#include "planners/rank_tree.hpp"
+// A tree allreduce: each level is one superstep up and one down.
+#include "negotiate/rank_tree.hpp"
 
 namespace vicinal {
 
 namespace {
 
-/// Child to parent, and back.
+/// From child to parent; a Decision is the answer.
 struct Report {
   static constexpr std::string_view name = "report";
   Status status;
-  Words contents;  ///< none where the status is not good
+  Words contents;  ///< empty if the status is not good
 };
 void fields(auto&& take, Is<Report> auto& it) { take(it.status, it.contents); }
 
@@ -28,23 +28,23 @@ std::vector<int> children_at(const RankTree& tree, int level) {
   return ranks;
 }
 
-std::vector<Letter> write_report(const RankTree& tree, FaultRecord& faults,
-                                 AnyConsultation& about) {
+std::vector<ControlMessage> write_report(const RankTree& tree, FaultRecord& faults,
+                                         AnyTreeAllreduce& about) {
   Words contents;
   if (faults.good()) contents = faults.attempt(Words(), [&] { return about.report_words(); });
-  std::vector<Letter> outbox;
-  outbox.push_back(letter_to(tree.parent, Report{faults.status(), std::move(contents)}));
+  std::vector<ControlMessage> outbox;
+  outbox.push_back(message_to(tree.parent, Report{faults.status(), std::move(contents)}));
   return outbox;
 }
 
-std::vector<Letter> write_decisions(const RankTree& tree, int level, const FaultRecord& faults,
-                                    AnyConsultation& about) {
-  std::vector<Letter> outbox;
+std::vector<ControlMessage> write_decisions(const RankTree& tree, int level,
+                                            const FaultRecord& faults, AnyTreeAllreduce& about) {
+  std::vector<ControlMessage> outbox;
   for (const RankTree::Child& child : tree.children) {
     if (child.level != level) continue;
     Words contents;
     if (faults.good()) contents = about.instruct_words(child);
-    outbox.push_back(letter_to(child.rank, Decision{faults.status(), std::move(contents)}));
+    outbox.push_back(message_to(child.rank, Decision{faults.status(), std::move(contents)}));
   }
   return outbox;
 }
@@ -72,36 +72,37 @@ RankTree whole_tree(int rank, int size) {
   return tree;
 }
 
-Task<Done> consult(Conversation& talk, const RankTree& tree, FaultRecord& faults,
-                   AnyConsultation& about) {
+Task<Done> tree_allreduce(Conversation& talk, const RankTree& tree, FaultRecord& faults,
+                          AnyTreeAllreduce& about) {
   for (int level = 0; level < tree.level; ++level) {
     const std::vector<int> children = children_at(tree, level);
     if (children.empty()) {
       talk.skip(1);
       continue;
     }
-    const std::vector<Letter> inbox = co_await talk.exchange({}, Expected(children, "reports"));
-    for (const Letter& letter : inbox) {
-      const auto report = contents_of<Report>(letter);
+    const std::vector<ControlMessage> inbox =
+        co_await talk.exchange({}, Expected(children, "reports"));
+    for (const ControlMessage& message : inbox) {
+      const auto report = contents_of<Report>(message);
       report.status.pass_on(faults.status());
       if (!faults.good()) continue;
-      faults.attempt(0, [&] { return about.hear_words(letter.peer, report.contents), 0; });
+      faults.attempt(0, [&] { return about.hear_words(message.peer, report.contents), 0; });
     }
   }
   if (tree.parent < 0) {
     if (faults.good()) faults.attempt(0, [&] { return about.decide(), 0; });
   } else {
-    std::vector<Letter> report = write_report(tree, faults, about);
+    std::vector<ControlMessage> report = write_report(tree, faults, about);
     co_await talk.exchange(std::move(report));
     talk.skip(2 * (tree.levels - 1 - tree.level));
-    const std::vector<Letter> inbox =
+    const std::vector<ControlMessage> inbox =
         co_await talk.exchange({}, Expected(tree.parent, "decision on what all have reported"));
     const auto decision = contents_of<Decision>(inbox.front());
     decision.status.pass_on(faults.status());
     if (faults.good()) about.learn_words(tree.parent, decision.contents);
   }
   for (int level = tree.level - 1; level >= 0; --level) {
-    std::vector<Letter> decisions = write_decisions(tree, level, faults, about);
+    std::vector<ControlMessage> decisions = write_decisions(tree, level, faults, about);
     if (decisions.empty()) {
       talk.skip(1);
     } else {

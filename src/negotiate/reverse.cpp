@@ -1,11 +1,12 @@
 // The reverse of a list of transfers, transfer by transfer, the last one first.
 //
-// A slot that takes in is read by its peers on the way back, as it is. One that hands out has the same elements read
-// by several peers; on the way back each of them has an area of its own, and the owner adds up what comes there: in a
-// store of its own, or, where the slot held nothing but a copy of the source, straight in the target.
+// A slot that takes in becomes one that its peers read, unchanged. A slot that hands out has
+// elements that several peers read; in reverse, each peer has an area of its own. The owner adds up
+// the contributions in a store of its own. If the slot held only a copy of the source, it adds them
+// up directly in the target.
 #include <algorithm>
 
-#include "planners/transfers.hpp"
+#include "negotiate/transfers.hpp"
 
 namespace vicinal {
 
@@ -23,13 +24,13 @@ class Reversal {
   }
 
  private:
-  /// How a store is found on the way back.
+  /// The counterpart of a store in the reverse.
   struct Turned {
-    int store = -1;  ///< in its place
-    std::vector<CopyRun>
-        picks;  ///< another's slot has its elements elsewhere; empty: where they were
+    int store = -1;  ///< that replaces it
+    /// Positions of the elements in another rank's slot; empty: unchanged.
+    std::vector<CopyRun> picks;
     Index offset = 0;
-    bool composed = false;  ///< what filled it has been turned with it
+    bool composed = false;  ///< the move that filled it is reversed with it
   };
 
   void turn(int index) {
@@ -64,7 +65,7 @@ class Reversal {
     return store;
   }
 
-  /// The areas of those who read an own slot, and what they contribute.
+  /// Adds the areas of an own slot's readers, and the moves that add up their contributions.
   void add_up(int index, Turned& its) {
     const Store& store = forward_.stores[static_cast<std::size_t>(index)];
     const int areas = reverse_.add(opposite(store));
@@ -80,7 +81,8 @@ class Reversal {
     }
   }
 
-  /// What fills a store that is a copy of the source and is read by nobody but its peers.
+  /// Returns the ascending runs that fill a store, if it is a copy of the source that only its
+  /// peers read; else null.
   [[nodiscard]] const std::vector<CopyRun>* only_source(int store) const {
     const std::vector<CopyRun>* found = nullptr;
     for (const Transfer& transfer : forward_.list) {
@@ -101,7 +103,7 @@ class Reversal {
     return turned_[static_cast<std::size_t>(store)];
   }
 
-  /// Runs that lead to a store's forward positions, as they lead to its own.
+  /// Translates runs to a store's forward positions into runs to its reverse positions.
   static std::vector<CopyRun> into(const Turned& store, std::vector<CopyRun> runs) {
     return store.picks.empty() ? runs : shifted(compose(runs, store.picks), store.offset);
   }

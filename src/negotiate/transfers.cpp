@@ -1,5 +1,5 @@
-// Lists of transfers, and the arithmetic of what lies where.
-#include "planners/transfers.hpp"
+// Lists of transfers, and arithmetic on positions.
+#include "negotiate/transfers.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,17 +1,19 @@
-// What one rank does in one execution, before it is a plan: what it gives to whom and takes from whom, by message or
-// through slots, and what it moves between its stores. Every family of planners ends in such a list; write_plan.hpp
-// makes the plan of any, and the reverse of a list is a list (reverse_of).
+// The transfers of one rank in one execution, before they are a plan: gives and takes, by message
+// or through slots, and moves between stores. Every family of planners produces such a list.
+// write_plan.hpp makes the plan of it; the reverse of a list is a list (reverse_of).
 //
-// The list says nothing of synchronization, as that follows: what is read from a store comes after what fills
-// that part of it, and for each kind of slot it is known who signals and who awaits what. A leader that hands a
-// message of three elements on to two ranks of its host:
+// The list contains no synchronization, since that follows from it. A read of a part of a store
+// comes after the transfers that fill it. Each kind of slot determines which side signals and
+// awaits what. For example, a leader hands a message of three elements on to two ranks of its host:
 //
-//   const int slot = transfers.add(Store::own_slot(Store::Kind::handing_out, Phase::scatter, slots, 3, windows));
+//   const int slot = transfers.add(
+//       Store::own_slot(Store::Kind::handing_out, Phase::scatter, slots, 3, windows));
 //   transfers.take(Phase::non_local, false, far_leader, tag, 3, Part{slot, {{0, 0, 3}}});
 //
-// and one of the two, which wants the last element of them at place 7:
+// One of the two ranks wants the last element at position 7:
 //
-//   const int slot = transfers.add(Store::far_slot(Store::Kind::handing_out, Phase::scatter, leader, passage, picks));
+//   const int slot = transfers.add(
+//       Store::far_slot(Store::Kind::handing_out, Phase::scatter, leader, passage, picks));
 //   transfers.move(Phase::scatter, slot, Plan::target, {{2, 7, 1}});
 #pragma once
 
@@ -19,33 +21,33 @@
 #include <vector>
 
 #include "base/runs.hpp"
+#include "negotiate/passage.hpp"
 #include "plan/plan.hpp"
-#include "planners/passage.hpp"
 
 namespace vicinal {
 
-/// What one peer has to do with a slot: some of its elements, in an order of the peer's own.
+/// A peer's use of a slot: some of its elements, in the peer's own order.
 struct Window {
-  std::vector<CopyRun> picks;  ///< slot -> that order, in which they ascend too; none stands twice
+  std::vector<CopyRun> picks;  ///< slot -> that order; both ascend, no element occurs twice
   Index offset = 0;            ///< as in Passage
-  int peer = -1;               ///< its rank, as far as that is known
+  int peer = -1;               ///< its rank, if known
 };
 
-/// Where elements lie on their way.
+/// A place where elements lie.
 struct Store {
   enum class Kind : std::uint8_t {
     user,         ///< the source and the target
-    own,          ///< of this rank alone
+    own,          ///< private to this rank
     handing_out,  ///< a slot that its owner fills and its peers read
-    taking_in,    ///< a slot that its peers fill, each a part of its own, and its owner reads
+    taking_in,    ///< a slot that its peers fill, each its own part, and its owner reads
   };
   Kind kind = Kind::own;
   Phase phase = Phase::direct;  ///< of a slot's flags
   Index extent = 0;
   SlotPair slot;
   int owner = -1;               ///< of a slot
-  int peer_index = -1;          ///< of this rank in another's slot
-  std::vector<Window> windows;  ///< of an own slot by peer; of another's this rank's alone
+  int peer_index = -1;          ///< of this rank in another rank's slot
+  std::vector<Window> windows;  ///< own slot: by peer; another rank's: this rank's alone
 
   [[nodiscard]] bool is_slot() const {
     return kind == Kind::handing_out || kind == Kind::taking_in;
@@ -68,11 +70,11 @@ struct Store {
   }
 };
 
-/// What a message has to do with a store.
+/// A message's use of a store.
 struct Part {
   int store = -1;
-  std::vector<CopyRun>
-      runs;  ///< give: store -> message; take: message -> store; move: store -> store
+  /// Give: store -> message. Take: message -> store. Move: store -> store.
+  std::vector<CopyRun> runs;
   friend bool operator==(const Part&, const Part&) = default;
 };
 
@@ -80,27 +82,28 @@ struct Transfer {
   enum class Kind : std::uint8_t { give, take, move };
   Kind kind = Kind::move;
   Phase phase = Phase::direct;
-  std::vector<Part> pieces;  ///< move: one
+  std::vector<Part> pieces;  ///< exactly one for a move
 
-  int to = -1;  ///< move
+  int to = -1;  ///< for a move
 
-  // Messages.
+  // For messages only.
   bool local = false;  ///< both ranks are in one region
   int peer = -1;
   std::int64_t tag = -1;
   Index count = 0;
 };
 
-/// Every transfer stands after those that fill what it reads. Positions in stores are in elements.
+/// Transfers in order: each comes after those that fill the positions that it reads. Positions are
+/// in elements.
 struct Transfers {
   Transfers();
 
   std::vector<Store> stores;  ///< the first two are Plan::source and Plan::target
   std::vector<Transfer> list;
-  bool reverse = false;  ///< what comes to one place several times is added up there
+  bool reverse = false;  ///< contributions to one position are added up
 
   int add(Store store);
-  /// A store of this rank alone.
+  /// Adds a store that is private to this rank.
   int hold(Index extent);
   void give(Phase phase, bool local, int peer, std::int64_t tag, Index count,
             std::vector<Part> pieces);
@@ -109,27 +112,29 @@ struct Transfers {
   void give(Phase phase, bool local, int peer, std::int64_t tag, Index count, Part piece);
   void take(Phase phase, bool local, int peer, std::int64_t tag, Index count, Part piece);
   void move(Phase phase, int from, int to, std::vector<CopyRun> runs);
-  /// By a message, or by a slot of this rank that the peer alone reads, all of it.
+  /// Gives by a message, or by a slot of this rank that only the peer reads, and reads completely.
   void give(Phase phase, bool local, int peer, const Passage& passage, std::vector<Part> pieces);
-  /// The other end of that.
+  /// Takes at the other end of such a passage.
   void take(Phase phase, bool local, int peer, const Passage& passage, std::vector<Part> pieces);
 };
 
-/// The way back: gives are takes, slots that handed out take in, and where an element went to several places their
-/// contributions come together. The order of operands is fixed, so that sums come out the same each time.
+/// Returns the reverse: gives become takes, and slots that handed out take in. Where an element
+/// went to several places, the contributions from there come together. The order of operands is
+/// fixed, so that sums are reproducible.
 Transfers reverse_of(const Transfers& forward);
 
-/// The elements that runs read, each once, in the order of their positions.
+/// Returns the elements that runs read, each once, in the order of their positions.
 std::vector<CopyRun> picks_of(std::vector<CopyRun> runs);
-/// The same of all elements up to `extent`.
+/// As picks_of(), for all elements up to `extent`.
 std::vector<CopyRun> all_picks(Index extent);
-/// Where a pick puts the element at a position.
+/// Returns where picks put the element at a position.
 Index place_in(const std::vector<CopyRun>& picks, Index position);
-/// Has each window's area begin where the one before it ends; returns the end of the last.
+/// Makes each window's area begin where the previous one ends; returns the end of the last.
 Index lay_end_to_end(std::vector<Window>& windows);
-/// First `inner`, then `outer`, whose sources ascend and cover all of inner's targets.
+/// Composes runs: first `inner`, then `outer`, whose sources ascend and cover all targets of
+/// `inner`.
 std::vector<CopyRun> compose(const std::vector<CopyRun>& inner, const std::vector<CopyRun>& outer);
-/// Runs whose targets lie further on.
+/// Returns the runs with their targets moved by `by`.
 std::vector<CopyRun> shifted(std::vector<CopyRun> runs, Index by);
 
 }  // namespace vicinal

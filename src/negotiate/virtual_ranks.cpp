@@ -1,8 +1,8 @@
-// Planning for all ranks of a communicator in one process: the graph's meeting, then the planner.
-#include "planners/virtual_ranks.hpp"
+// Plans for all ranks of a communicator in one process: first the graph, then the plans.
+#include "negotiate/virtual_ranks.hpp"
 
-#include "planners/partitioning.hpp"
-#include "planners/plan_alike.hpp"
+#include "negotiate/partitioning.hpp"
+#include "negotiate/plan_alike.hpp"
 
 namespace vicinal {
 

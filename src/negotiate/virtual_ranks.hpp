@@ -1,6 +1,6 @@
-// The driver that needs no launcher: every rank of a negotiation is a coroutine in this process, and
-// letters move between them in memory. It makes planners testable without MPI and lets one process
-// plan for thousands of ranks.
+// The driver that needs no launcher: every rank of a negotiation is a coroutine in this process,
+// and control messages move between them in memory. Planners thus need no MPI for tests, and one
+// process can plan for thousands of ranks.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 #include <sstream>
 
 #include "base/conversation.hpp"
-#include "planners/planner.hpp"
+#include "negotiate/planner.hpp"
 
 namespace vicinal {
 
-/// Numbers tags and slots of one virtual rank; nothing stands behind them.
+/// Numbers the tags and slots of one virtual rank, without resources behind them.
 class VirtualSite final : public Site {
  public:
   std::int64_t new_tag() override { return next_tag_++; }
@@ -26,18 +26,20 @@ class VirtualSite final : public Site {
   std::int64_t next_slot_ = 0;
 };
 
-/// Runs `begin(rank, conversation)` for every rank to its end and returns the results by rank.
-/// Where some fail, throws the fault of the lowest rank that failed by itself. A negotiation in which
-/// ranks wait for letters that nobody sends ends with an internal fault that names such a rank, and anything thrown that is
-/// no Error ends it at once.
-/// Whatever can go on does so before the next rank begins, who is furthest first, and of a rank that is done nothing but its
-/// result is kept: so few ranks at a time have letters.
+/// Runs `begin(rank, conversation)` for every rank to its end and returns the results by rank. If
+/// ranks fail, throws the fault of the lowest rank that has a fault of its own. If ranks wait for
+/// control messages that nobody sends, throws an internal fault that names one of them. An
+/// exception other than Error ends the run at once.
+///
+/// All runnable ranks run before the next rank begins, the one in the latest superstep first. A
+/// finished rank keeps nothing but its result. So few ranks at a time have control messages.
 template <class T>
 std::vector<T> run_virtual(int size, const std::function<Task<T>(int, Conversation&)>& begin) {
   struct Rank {
     std::optional<Conversation> conversation;
-    std::optional<Task<T>> task;            // none before it begins, and once it is done
-    std::map<int, std::vector<Letter>> in;  // by superstep, which this rank may not have reached
+    std::optional<Task<T>> task;  // none before it begins and after it is done
+    // Control messages by superstep, also for supersteps that this rank has not reached.
+    std::map<int, std::vector<ControlMessage>> in;
     bool runnable = false;
     std::optional<T> result;
   };
@@ -59,13 +61,13 @@ std::vector<T> run_virtual(int size, const std::function<Task<T>(int, Conversati
     it.runnable = true;
     runnable[it.conversation->superstep()].push_back(rank);
   };
-  /// Once it waits again, or is done.
+  /// Delivers the control messages of a rank that waits again or is done.
   const auto collect = [&](int rank) {
     Rank& it = at(rank);
     const int superstep = it.conversation->superstep();
-    for (Letter& letter : it.conversation->pending().outbox) {
-      at(letter.peer).in[superstep + letter.ahead].push_back({rank, std::move(letter.words)});
-      if (letter.peer != rank) run_if_deliverable(letter.peer);
+    for (ControlMessage& message : it.conversation->pending().outbox) {
+      at(message.peer).in[superstep + message.ahead].push_back({rank, std::move(message.words)});
+      if (message.peer != rank) run_if_deliverable(message.peer);
     }
     it.conversation->pending().outbox.clear();
     if (!it.task->done()) {
@@ -86,13 +88,14 @@ std::vector<T> run_virtual(int size, const std::function<Task<T>(int, Conversati
     it.runnable = false;
     Conversation& conversation = *it.conversation;
     auto node = it.in.extract(conversation.superstep());
-    std::vector<Letter> inbox;
+    std::vector<ControlMessage> inbox;
     if (!node.empty()) inbox = std::move(node.mapped());
     require(inbox.size() == conversation.pending().expected.count(), Fault::internal,
-            "virtual rank ", rank, " got ", inbox.size(), " letters in superstep ",
+            "virtual rank ", rank, " got ", inbox.size(), " control messages in superstep ",
             conversation.superstep(), " but expected ", conversation.pending().expected.count());
-    std::stable_sort(inbox.begin(), inbox.end(),
-                     [](const Letter& a, const Letter& b) { return a.peer < b.peer; });
+    std::stable_sort(
+        inbox.begin(), inbox.end(),
+        [](const ControlMessage& a, const ControlMessage& b) { return a.peer < b.peer; });
     conversation.pending().inbox = std::move(inbox);
     conversation.resume();
     collect(rank);
@@ -114,7 +117,7 @@ std::vector<T> run_virtual(int size, const std::function<Task<T>(int, Conversati
   for (int rank = 0; rank < size; ++rank) {
     require(!at(rank).task, Fault::internal, "virtual rank ", rank, " waits in superstep ",
             at(rank).task ? at(rank).conversation->superstep() : 0,
-            " for letters that nobody sends");
+            " for control messages that nobody sends");
   }
   for (const auto& [rank, error] : errors) {
     if (error.fault() != Fault::elsewhere) throw error;

@@ -1,7 +1,8 @@
-// Each store is written as a buffer, when it is first needed, and keeps the operations that fill it. Who reads a part
-// of it comes after those. Where contributions are added up, what comes first to an element is copied and what comes
-// later is reduced into it, all in the order in which it is written here.
-#include "planners/write_plan.hpp"
+// Each store becomes a buffer when it is first needed, and records the operations that fill it. A
+// read of a part of it comes after those. When contributions are added up, the first one to an
+// element is copied there, and later ones are reduced into it. Their order is the order in which
+// they are written here.
+#include "negotiate/write_plan.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -15,23 +16,23 @@ namespace vicinal {
 
 namespace {
 
-/// A store in the plan.
+/// A store as it is in the plan.
 struct Place {
   struct Fill {
-    Index last = 0;  ///< one past
+    Index last = 0;  ///< one past the last element
     int operation = -1;
   };
   int buffer = -1;
-  std::vector<int> free;        ///< after these it may be written
+  std::vector<int> free;        ///< operations after which it may be written
   std::map<Index, Fill> fills;  ///< by first element
-  std::vector<int> uses;        ///< that read it
-  int last = -1;                ///< the operation after which all of it is there; else see `fills`
+  std::vector<int> uses;        ///< operations that read it
+  int last = -1;                ///< the operation after which all of it is filled; else see `fills`
   bool at_once = false;         ///< one operation fills all of it
-  // Where contributions are added up, by element, whether something has been copied there:
+  // When contributions are added up: by element, whether something has been copied there.
   std::vector<bool> holds;
 };
 
-/// Adds to operations in ascending order what is not yet among them.
+/// Adds missing operations to a list and keeps it in ascending order.
 void append_new(std::vector<int>& operations, const std::vector<int>& more) {
   if (more.empty()) return;
   operations.insert(operations.end(), more.begin(), more.end());
@@ -106,7 +107,7 @@ class PlanWriter {
     return transfers_.stores[static_cast<std::size_t>(store)];
   }
 
-  /// The place of a store, with its buffer, and whatever waits for others there.
+  /// Returns the place of a store; at first use, creates its buffer and the awaits of its slot.
   Place& open(int store) {
     Place& it = place(store);
     if (it.buffer >= 0) return it;
@@ -136,7 +137,7 @@ class PlanWriter {
     return it;
   }
 
-  /// Tells the peers of a slot that this rank is done with it.
+  /// Signals the peers of a slot that this rank is done with it.
   void close(int store) {
     const Store& what = described(store);
     if (!what.is_slot()) return;
@@ -158,7 +159,7 @@ class PlanWriter {
     if (count > 0) it.fills[first] = {first + count, operation};
   }
 
-  /// The operations that fill what runs read.
+  /// Returns the operations that fill the elements that runs read.
   static std::vector<int> filling(const Place& it, const std::vector<CopyRun>& runs) {
     if (it.last >= 0) return {it.last};
     if (it.fills.size() == 1) return {it.fills.begin()->second.operation};
@@ -179,7 +180,7 @@ class PlanWriter {
     return it.buffer != Plan::source && (it.buffer != Plan::target || passes_target_on_);
   }
 
-  /// Brings what runs say from one place to another.
+  /// Copies the elements of runs from one place to another; in reverse, adds them up there.
   void put(Phase phase, Place& from, Place& to, std::vector<CopyRun> runs) {
     if (runs.empty()) return;
     std::vector<int> after = filling(from, runs);
@@ -195,7 +196,7 @@ class PlanWriter {
     for (const CopyRun& run : targets) filled(to, run.target, run.count, copied);
   }
 
-  /// Where runs lead, in as few stretches as follow one another.
+  /// Returns the targets of runs, joined where they are consecutive.
   static Runs joined_targets(const Runs& runs) {
     Runs targets;
     for (const CopyRun& run : runs) append_run(targets, {run.target, run.target, run.count});
@@ -220,7 +221,7 @@ class PlanWriter {
     if (!more.empty()) chain(plan_.reduce(phase, from.buffer, to.buffer, std::move(more), after));
   }
 
-  /// What comes first to an element, and what comes later.
+  /// Divides a run into the elements that are the first at their target, and later contributions.
   static void split(const CopyRun& run, std::vector<bool>& holds, std::vector<CopyRun>& first,
                     std::vector<CopyRun>& more) {
     const auto end = static_cast<std::size_t>(run.target + run.count);
@@ -251,9 +252,10 @@ class PlanWriter {
     }
   }
 
-  /// A message that is one stretch of a store is received there, any other in a place of its own. Where contributions are
-  /// added up that comes before all others, so what is read of the store must not stand before it: two ranks that pass on to
-  /// each other would each wait for the other's message.
+  /// Receives a message that is one stretch of a store directly there, any other in a buffer of its
+  /// own. In reverse, a receive into a store comes before all other contributions, so no earlier
+  /// transfer may read the store. Otherwise two ranks that forward to each other would each wait
+  /// for the other's message.
   void receive(std::size_t index) {
     const Transfer& it = transfers_.list[index];
     if (is_one_stretch(it)) {
@@ -296,7 +298,8 @@ class PlanWriter {
                from.last >= 0 ? std::vector<int>{from.last} : filling(from, all_picks(it.count)));
   }
 
-  /// Messages with the same content, as most are in an allgather, are put together once: the first of them.
+  /// Packs a message and returns the transfer that holds it. Messages with equal contents, as most
+  /// are in an allgather, are packed once, for the first of them.
   std::size_t packed(std::size_t index) {
     const Transfer& it = transfers_.list[index];
     const std::uint64_t content = fingerprint(it);
@@ -327,11 +330,11 @@ class PlanWriter {
   Transfers transfers_;  ///< takes and moves lose their runs to the plan
   PlanBuilder plan_;
   std::vector<Place> places_;            ///< by store
-  std::vector<Place> messages_;          ///< those that are packed or unpacked
+  std::vector<Place> messages_;          ///< packed or unpacked messages
   std::vector<int> message_of_;          ///< by transfer, or -1
-  std::vector<std::size_t> first_read_;  ///< by store: the first transfer that does
-  std::vector<std::pair<std::uint64_t, std::size_t>> to_pack_;  ///< transfers, in order of content
-  bool passes_target_on_ = false;  ///< what comes to the target is read there
+  std::vector<std::size_t> first_read_;  ///< by store: the first transfer that reads it
+  std::vector<std::pair<std::uint64_t, std::size_t>> to_pack_;  ///< transfers, ordered by content
+  bool passes_target_on_ = false;  ///< items received in the target are read there
 };
 
 }  // namespace

@@ -1,19 +1,20 @@
-// From a list of transfers to a plan. This is the one place that writes operations and knows how slots are kept safe.
+// Turns a list of transfers into a plan. Only this code writes operations and synchronizes slots.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-#include "planners/planner.hpp"
-#include "planners/transfers.hpp"
+#include "negotiate/planner.hpp"
+#include "negotiate/transfers.hpp"
 
 namespace vicinal {
 
-/// One rank's plan; local. What others wait for stands first: receives, then what this rank has to give of its own,
-/// then what it passes on; what only this rank waits for stands last.
+/// Returns one rank's plan; local. Operations that other ranks wait for come first: receives, then
+/// gives of this rank's own items, then forwarded items. Operations that only this rank waits for
+/// come last.
 Plan write_plan(Transfers transfers, int rank, int size, std::string_view planner);
 
-/// The plan, and the reverse where one is asked for.
+/// Returns the plan, and the reverse if it is requested.
 Plans write_plans(Transfers transfers, const PlanRequest& request, std::string_view planner,
                   std::string reason = {});
 

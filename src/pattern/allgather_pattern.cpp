@@ -1,4 +1,4 @@
-// An edge between any two ranks, and from each to itself.
+// A complete graph: an edge between any two ranks, and from each rank to itself.
 #include "pattern/allgather_pattern.hpp"
 
 namespace vicinal {

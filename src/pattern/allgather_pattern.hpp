@@ -7,8 +7,8 @@
 
 namespace vicinal {
 
-/// Rank `rank`'s side: rank r contributes counts[r] items, which lie at the beginning of its send
-/// buffer; blocks lie in the receive buffer in the order of ranks, with `gap` free slots after each.
+/// Returns rank `rank`'s side. Rank r contributes counts[r] items from the beginning of its send
+/// buffer. The receive buffer holds the blocks in rank order, each followed by `gap` free slots.
 Pattern allgather_pattern(int rank, std::span<const Index> counts, Index gap = 0);
 
 }  // namespace vicinal

@@ -1,5 +1,5 @@
-// One pass suffices because the pairs are sorted: a rank's ghosts come owner by owner, so each of
-// its edges is one run of slots; and each owner meets those who need it in order of rank.
+// One pass suffices because the pairs are sorted. A rank's ghosts come owner by owner, so each of
+// its edges is one run of slots. Each owner sees the ranks that need its indices in rank order.
 #include "pattern/halo_patterns.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The checks that make the rest of the library able to trust a pattern: everything that one rank can
-// see to be wrong on its own is refused here, before anything is sent.
+// Validation of patterns, on which all other layers rely. Every error that one rank can detect
+// alone is refused here, before anything is sent.
 #include "pattern/pattern.hpp"
 
 #include <algorithm>

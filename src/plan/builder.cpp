@@ -1,4 +1,4 @@
-// The bookkeeping of a plan under construction.
+// Adds the buffers and operations of a plan under construction.
 #include "plan/builder.hpp"
 
 #include <algorithm>
@@ -140,7 +140,8 @@ Plan PlanBuilder::finish() {
     if (operation.kind == OperationKind::receive)
       touch(operation.to, operation.offset + operation.count);
   }
-  // A plan lives as long as what it serves, and on virtual ranks there are many.
+  // Releases spare capacity: plans are long-lived, and a process with virtual ranks holds many of
+  // them.
   for (Operation& operation : plan_.operations) {
     operation.runs.shrink_to_fit();
     operation.after.shrink_to_fit();

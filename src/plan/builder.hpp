@@ -1,5 +1,5 @@
-// Writes plans, so that planners name what they mean and the bookkeeping of buffers and dependencies
-// stands in one place. Every function that adds an operation returns its number, for `after`.
+// Builds plans. Planners say what they need, and the builder keeps track of buffers and
+// dependencies. Every function that adds an operation returns its number, for `after`.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ class PlanBuilder {
   PlanBuilder(int rank, int size, std::string_view planner, bool reverse);
 
   int staging(Index extent);
-  /// A slot that this rank owns.
+  /// Adds a slot that this rank owns.
   int own_slot(std::int64_t slot, Index extent, int peers);
-  /// A slot of `owner` in which this rank is peer `index`.
+  /// Adds a slot of `owner` in which this rank is peer `index`.
   int far_slot(std::int64_t slot, Index extent, int owner, int index);
 
   int copy(Phase phase, int from, int to, std::vector<CopyRun> runs, std::vector<int> after);
@@ -28,19 +28,19 @@ class PlanBuilder {
               std::int64_t tag, std::vector<int> after);
   /// Flag -1 is the owner's.
   int signal(Phase phase, int slot, int flag, std::vector<int> after);
-  /// `peer`: whose flag it is, -1 where that is not known.
+  /// `peer` is the rank that sets the flag, or -1 if unknown.
   int await(Phase phase, int slot, int flag, int lag, int peer = -1, std::vector<int> after = {});
 
-  /// Sends what `runs` take from `from` into a message of `count` elements: straight from the buffer
-  /// where they are one stretch, else by way of a staging buffer.
+  /// Sends the elements that `runs` select in `from`, as a message of `count` elements. A single
+  /// run is sent directly from the buffer; several runs are packed into a staging buffer first.
   void pack_and_send(Phase phase, bool local, int from, const std::vector<CopyRun>& runs,
                      Index count, int peer, std::int64_t tag, std::vector<int> after);
-  /// Receives a message of `count` elements and puts it where `runs` say, likewise.
-  /// Returns the number of the last operation.
+  /// Receives a message of `count` elements and copies its elements as `runs` say. A single run
+  /// that covers the message is received directly. Returns the number of the last operation.
   int receive_and_unpack(Phase phase, bool local, int to, const std::vector<CopyRun>& runs,
                          Index count, int peer, std::int64_t tag);
 
-  /// Ends the building: user buffers get the extents that the operations need.
+  /// Ends the construction: sets the extents of the user's buffers to what the operations touch.
   Plan finish();
 
  private:

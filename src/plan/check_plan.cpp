@@ -1,5 +1,5 @@
-// What can be refused by looking at one rank's plan alone. It comes first, so that everything that
-// looks at all plans together can index without checking.
+// Checks that need only one rank's plan. They run first, so code that looks at all plans can index
+// without checks.
 #include "base/error.hpp"
 #include "plan/program.hpp"
 

@@ -1,4 +1,4 @@
-// Compiling a plan.
+// Compiles a plan.
 #include "plan/compiled_graph.hpp"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ void CompiledGraph::group_messages() {
   for (const Operation& operation : plan.operations) {
     for (const int before : operation.after) awaited[at(before)] = true;
   }
-  // linked later, linked at once, unlinked at once, unlinked later
+  // The groups: linked later, linked at once, unlinked at once, unlinked later.
   std::array<std::vector<int>, 4> groups;
   for (int i = 0; i < static_cast<int>(plan.operations.size()); ++i) {
     const Operation& operation = plan.operations[at(i)];
@@ -48,7 +48,7 @@ void CompiledGraph::group_messages() {
     groups[awaited[at(i)] ? (begins_at_once ? 1U : 0U) : (begins_at_once ? 2U : 3U)].push_back(i);
   }
   for (const auto& group : groups) {
-    // Receives first, so that messages find their place.
+    // Receives come first, so that arriving messages find a posted receive.
     for (const OperationKind kind : {OperationKind::receive, OperationKind::send}) {
       for (const int operation : group) {
         if (plan.operations[at(operation)].kind == kind) messages.push_back({operation, -1});
@@ -67,7 +67,7 @@ void CompiledGraph::group_messages() {
   }
 }
 
-/// Returns the node of each operation, -1 where a message is none.
+/// Returns the node of each operation; -1 for messages without a node.
 std::vector<int> CompiledGraph::make_nodes() {
   std::vector<int> node_of(plan.operations.size(), -1);
   std::vector<int> message_of(plan.operations.size(), -1);
@@ -121,7 +121,8 @@ void CompiledGraph::link(const std::vector<int>& node_of) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     Node& node = nodes[i];
     node.first_successor = static_cast<int>(successors.size());
-    // What is ready is a stack: the last in is begun first.
+    // Ready nodes form a stack, and the last one pushed begins first. Reversed successors keep the
+    // plan's order.
     successors.insert(successors.end(), following[i].rbegin(), following[i].rend());
     node.last_successor = static_cast<int>(successors.size());
     predecessors.push_back(node.predecessors);

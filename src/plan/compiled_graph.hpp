@@ -1,14 +1,14 @@
-// A plan in the form in which it is run: operations as counters with successors, and messages in the
-// order in which they are started and tested. All of it follows from the plan alone and never changes,
-// so whatever executes the plan may share it.
+// A plan in executable form: operations are counters with successors, and messages have a fixed
+// order in which they are started and tested. The compiled graph depends on the plan alone and
+// never changes, so executions of the plan can share it.
 //
-// Messages fall into four groups, each of which lies together so that one call of MPI starts or tests it:
+// Messages form four contiguous groups, so that one MPI call can start or test a group:
 //
-//     linked (something waits for them)        not linked
+//     linked (others wait for them)            not linked
 //     begin later | begin at once              begin at once | begin later
 //
-// Those that neither wait for nor are waited for by anything are no nodes: they are started by one call and
-// tested by one call.
+// Messages without predecessors and successors are not nodes. One call starts all of them, and one
+// call tests them.
 #pragma once
 
 #include <vector>
@@ -20,7 +20,8 @@ namespace vicinal {
 struct CompiledGraph {
   struct Node {
     OperationKind kind{};
-    int step = -1;    ///< position among the copies or the reductions, or its message, or its event
+    /// Index among the copies or reductions, or of its message, or its event.
+    int step = -1;
     int buffer = -1;  ///< signal and await: the shared buffer
     int flag = -1;
     int lag = 0;
@@ -38,29 +39,31 @@ struct CompiledGraph {
     Index count = 0;
   };
 
-  /// The plan must outlive it.
+  /// The plan must outlive the compiled graph.
   explicit CompiledGraph(const Plan& of);
 
   const Plan& plan;
   std::vector<Node> nodes;
   std::vector<int> successors;
-  std::vector<int> predecessors;  ///< by node: how many
-  std::vector<int> initial;       ///< without predecessors, other than messages, in plan order
-  std::vector<int> copies, reductions;  ///< the operations of the plan
-  std::vector<int> triggers;            ///< by event: the node
-  /// By node: what comes last, and that nobody else waits for in the same execution. That is what brings data to the user's target and
-  /// nothing goes on from there, and the signals that it has been taken from a slot, which is free for the next one.
+  std::vector<int> predecessors;  ///< by node: number of predecessors
+  std::vector<int> initial;       ///< nodes without predecessors, except messages, in plan order
+  std::vector<int> copies, reductions;  ///< operation numbers in the plan
+  std::vector<int> triggers;            ///< by event: its node
+  /// By node: whether it is final, and no other rank waits for it in the same execution. Final
+  /// nodes are copies and reductions into the user's target without successors other than signals.
+  /// Signals that only follow such nodes are final too: they release a slot for the next execution.
   std::vector<bool> last;
   std::size_t last_nodes = 0;
 
   std::vector<Message> messages;
   int linked_later = 0;
   int linked = 0;
-  int at_once = 0;  ///< from linked_later on
+  int at_once = 0;  ///< counted from linked_later on
   int unlinked_later = 0;
   std::vector<Receive> unlinked_receives;
 
-  /// By buffer: which it is of the staging buffers, of this rank's slots, or of other ranks' slots.
+  /// By buffer: its index among the staging buffers, this rank's slots, or other ranks' slots; -1
+  /// for the user's buffers.
   std::vector<int> place;
   int staging = 0;
 
@@ -70,7 +73,7 @@ struct CompiledGraph {
   [[nodiscard]] const Message& message(int number) const {
     return messages[static_cast<std::size_t>(number)];
   }
-  /// Of a node or a message.
+  /// Returns the operation of a node or a message.
   template <class Part>
   [[nodiscard]] const Operation& operation_of(const Part& part) const {
     return plan.operations[static_cast<std::size_t>(part.plan_operation)];
@@ -87,7 +90,7 @@ struct CompiledGraph {
   void find_last(const std::vector<int>& node_of);
 };
 
-/// Whether it is another rank's.
+/// Returns whether another rank owns the buffer.
 inline bool is_far(const Buffer& buffer) { return buffer.peer_index >= 0; }
 
 }  // namespace vicinal

@@ -1,4 +1,4 @@
-// Dividing messages among the partitions that they hold.
+// Divides messages by the partitions in them.
 #include <set>
 
 #include "plan/rewriting.hpp"
@@ -15,7 +15,8 @@ bool meet(Index first, Index count, Index other, Index others) {
   return first < other + others && other < first + count;
 }
 
-/// What of an operation that comes before a send concerns `count` elements from `first` on of what is sent.
+/// Returns whether predecessor `before` of a send provides any of the `count` elements from `first`
+/// on.
 bool concerns(const Plan& plan, const Areas& areas, const Operation& send, int before, Index first,
               Index count) {
   const Operation& it = plan.operations[static_cast<std::size_t>(before)];
@@ -29,7 +30,8 @@ bool concerns(const Plan& plan, const Areas& areas, const Operation& send, int b
                      [&](const CopyRun& run) { return meet(first, count, run.target, run.count); });
 }
 
-/// The lengths of the pieces in which a send's elements become ready, if each waits for one event alone.
+/// Returns the lengths of the pieces of a send that become ready one by one. Empty unless each
+/// piece waits for at most one predecessor.
 std::vector<Index> pieces_of(const Plan& plan, const Areas& areas, const Operation& send) {
   std::vector<Stretch> ready;
   if (send.from == Plan::source) {
@@ -52,7 +54,7 @@ std::vector<Index> pieces_of(const Plan& plan, const Areas& areas, const Operati
   std::vector<Index> counts;
   Index next = send.offset;
   for (std::size_t i = 0; i < ready.size(); ++i) {
-    if (ready[i].first != next) return {};  // some of it was there before
+    if (ready[i].first != next) return {};  // a gap: no predecessor writes these elements
     next += ready[i].count;
     if (i > 0 && ready[i - 1].event == ready[i].event) {
       counts.back() += ready[i].count;
@@ -64,7 +66,7 @@ std::vector<Index> pieces_of(const Plan& plan, const Areas& areas, const Operati
   return counts;
 }
 
-/// Dividing the operations of one plan.
+/// Divides the messages of one plan.
 class Dividing {
  public:
   Dividing(const Plan& plan, const Pattern& pattern, const std::map<int, Division>& divisions)
@@ -114,7 +116,7 @@ class Dividing {
     return it.kind == OperationKind::receive && it.to == copy.from && divisions_.contains(before);
   }
 
-  /// Where the pieces of divided messages lie that a copy takes from, with their operations.
+  /// Returns the pieces of divided messages from which a copy reads, with their operations.
   [[nodiscard]] std::vector<Stretch> pieces_before(const Operation& it) const {
     std::vector<Stretch> pieces;
     if (it.kind != OperationKind::copy) return pieces;
@@ -130,7 +132,7 @@ class Dividing {
     return sorted(std::move(pieces));
   }
 
-  /// One copy for each piece.
+  /// Replaces a copy by one copy for each piece.
   void unpack(const Operation& old, const Areas& pieces) {
     std::map<int, std::vector<CopyRun>> groups;
     for (const CopyRun& run : old.runs) {

@@ -1,8 +1,8 @@
-// The form of all plans for LogGOPSim (Hoefler et al. 2010), which knows sends, receives and
-// computations. A signal becomes an empty message to each rank that awaits it in the same
-// execution; an await of the execution before costs nothing in a program of one execution. Tags are
-// numbered anew for each pair of ranks, because the simulator keeps only 32 bits of them. No line begins
-// with blanks, which its scanner refuses.
+// Writes all plans as a program for LogGOPSim (Hoefler et al. 2010), which knows sends, receives
+// and computations. A signal becomes an empty message to each rank that awaits it in the same
+// execution. An await of the previous execution costs nothing, since the program has only one
+// execution. Tags are renumbered for each pair of ranks, because the simulator keeps only 32 bits
+// of them. No line begins with blanks, which its scanner rejects.
 #include <algorithm>
 #include <cmath>
 #include <ostream>
@@ -112,10 +112,10 @@ class Goal {
   double rate_;
   GoalSignals signals_;
   std::vector<Message> messages_;
-  std::vector<std::vector<int>> sends_;  ///< by operation: the messages that it starts
-  std::vector<int> receive_;             ///< by operation: the message that it ends, or -1
+  std::vector<std::vector<int>> sends_;  ///< by operation: the messages that it sends
+  std::vector<int> receive_;             ///< by operation: the message that it receives, or -1
   int label_ = 0;
-  std::vector<std::pair<int, int>> labels_;  ///< by operation of the rank: its first and last label
+  std::vector<std::pair<int, int>> labels_;  ///< by operation of the rank: first and last label
 };
 
 }  // namespace

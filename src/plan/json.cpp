@@ -1,5 +1,6 @@
-// The form of a plan for programs (docs/versioning.md says how it changes): all fields, under the names of plan.hpp. Fields that mean
-// nothing for a kind of buffer or operation are left out; runs are triples (source, target, count).
+// Writes a plan as JSON, for programs (docs/versioning.md describes changes of the format). It
+// contains all fields, under the names of plan.hpp. Fields without meaning for a kind of buffer or
+// operation are omitted. Runs are triples (source, target, count).
 #include "base/json.hpp"
 
 #include "plan/checks.hpp"

@@ -1,4 +1,4 @@
-// Rewriting plans for partitions.
+// Rewrites plans for partitions.
 #include "plan/partitions.hpp"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ using detail::sorted;
 
 namespace {
 
-/// Calls visit(partition, offset, count) for the parts of `count` of an edge's items, from `first` on, that
-/// partitions of `each` items have.
+/// Calls visit(partition, offset, count) for each part of `count` items of an edge from `first` on.
+/// Each partition has `each` items.
 template <class Visit>
 void for_each_partition(Index each, Index first, Index count, Visit visit) {
   for (Index at = first; each > 0 && at < first + count;) {
@@ -50,7 +50,7 @@ std::vector<Stretch> sent_stretches(const Pattern& pattern) {
   for (const OutEdge& edge : pattern.out) {
     if (edge.partitions == 0) continue;
     const Index each = item_count(edge) / edge.partitions;
-    Index offset = 0;  // of the run in the edge
+    Index offset = 0;  // of the run within the edge
     for (const ItemRun& run : edge.items) {
       for_each_partition(each, offset, run.count, [&](int partition, Index from, Index count) {
         stretches.push_back({run.position + from, count, event + partition});
@@ -83,7 +83,7 @@ Plan with_triggers(const Plan& plan, const Pattern& pattern) {
   Rewriting result(plan);
   const std::vector<int> peers = trigger_peers(pattern);
   for (int event = 0; event < static_cast<int>(peers.size()); ++event) {
-    Operation trigger;  // which so has the event's number
+    Operation trigger;  // its operation number equals the event number
     trigger.kind = OperationKind::trigger;
     trigger.event = event;
     trigger.peer = peers[static_cast<std::size_t>(event)];

@@ -1,14 +1,15 @@
-// Exchanges in partitions (after MPI-4's partitioned communication): what an edge carries becomes ready in
-// equal parts, one after the other, and its receiver hears of parts as they arrive. Planners need not know
-// of it. What they have planned is rewritten in three steps, of which the one in the middle is agreed on
-// between the ranks (planners/partitioning.hpp):
+// Partitioned exchanges (after MPI-4's partitioned communication). The data of an edge becomes
+// ready in equal parts, and its receiver learns of parts as they arrive. Planners need not know
+// about partitions. Their plans are rewritten in three steps; the ranks agree on the second
+// (planners/partitioning.hpp):
 //
-//   1  each partition to be sent gets a trigger, and whatever reads the user's source comes after the
-//      triggers of what it reads; a copy that reads several partitions becomes several
-//   2  a message of the sender's own items alone, which the receiver does not pass on, is divided into one
-//      for each partition in it, so that none waits for another; any other one, to or from a leader, waits
-//      for all that it holds
-//   3  each partition to be received gets a notification, which comes after whatever writes its slots
+// 1  Each partition to be sent gets a trigger. Operations that read the user's source come after
+//    the triggers of what they read. A copy that reads several partitions is split.
+// 2  A message is divided by its partitions, so that none waits for another. It must hold only the
+//    sender's items, and the receiver must not forward them. Any other message, to or from a
+//    leader, waits for all its data.
+// 3  Each partition to be received gets a notification, which comes after all operations that write
+//    its slots.
 //
 // The verifier then proves all of it from the pattern.
 #pragma once
@@ -29,31 +30,31 @@ struct Stretch {
   int event = -1;
 };
 
-/// The rank at the other end of each event's edge: how the events of a pattern are counted.
+/// Return the rank at the other end of each event's edge. The index is the event's number.
 std::vector<int> trigger_peers(const Pattern& pattern);
 std::vector<int> notify_peers(const Pattern& pattern);
-/// Where partitions lie in the source, by position (and in the target).
+/// Return the positions of partitions in the source and in the target, in ascending order.
 std::vector<Stretch> sent_stretches(const Pattern& pattern);
 std::vector<Stretch> received_stretches(const Pattern& pattern);
 
-/// Step 1. The partitions of the pattern's out-edges must lie apart from each other.
+/// Step 1: adds triggers. Partitions of the pattern's out-edges must not overlap.
 Plan with_triggers(const Plan& plan, const Pattern& pattern);
 
-/// A message that is divided: the pieces' lengths and tags, of which the first is its own.
+/// The pieces of a divided message: lengths and tags. The first piece keeps the message's tag.
 struct Division {
   std::vector<Index> counts;
   std::vector<std::int64_t> tags;
 };
 
-/// Step 2: the receives of what is brought to the target and nowhere else.
+/// Step 2: returns the receives whose data goes to the target only.
 std::vector<int> deliveries(const Plan& plan);
-/// How the sends of a plan with triggers may be divided, by operation, still without tags. Those
-/// that need not be are left out.
+/// Returns how the sends of a plan with triggers may be divided, by operation. Tags are not
+/// assigned yet. Undivided sends are omitted.
 std::map<int, Division> divisions(const Plan& plan, const Pattern& pattern);
-/// With these sends and receives divided, by operation.
+/// Returns the plan with these sends and receives divided, by operation.
 Plan divided(const Plan& plan, const Pattern& pattern, const std::map<int, Division>& divisions);
 
-/// Step 3.
+/// Step 3: adds notifications.
 Plan with_notifications(Plan plan, const Pattern& pattern);
 
 }  // namespace vicinal

@@ -16,7 +16,8 @@ std::vector<bool> users_on_device(const Plan& plan, OnDevice users) {
   return there;
 }
 
-/// By buffer, whether data go between it and the user's buffers that lie there, and between it and other memory.
+/// By buffer: whether data moves between it and the user's buffers on the device, other memory, or
+/// messages.
 struct Neighbors {
   std::vector<bool> users_there;
   std::vector<bool> others;

@@ -1,6 +1,6 @@
-// Where the buffers of a plan lie when those of the user lie in a GPU's memory, by the way in which such data are moved.
-// Which way a rank takes is its own affair: messages are the same to whoever is at their other end, and who
-// reads a slot finds out where its owner has put it.
+// Decides which buffers of a plan lie in GPU memory if the user's buffers do, depending on the
+// transport. Each rank chooses its transport alone. Messages look the same to the other end, and a
+// reader of a slot learns where the owner has placed it.
 #pragma once
 
 #include <algorithm>
@@ -14,20 +14,20 @@
 
 namespace vicinal {
 
-/// Which of the user's buffers lie in a GPU's memory.
+/// The user's buffers that lie in GPU memory.
 struct OnDevice {
   bool source = false;
   bool target = false;
   [[nodiscard]] bool any() const { return source || target; }
 };
 
-/// How what lies in a GPU's memory is moved: messages, and what ranks of a host hand each other.
+/// The transport of data in GPU memory: by messages, and between ranks of a host.
 struct DeviceWay {
   std::string_view name;
-  bool direct =
-      false;  ///< MPI is given the GPU's memory; else it sends from and receives into the host's
-  bool shared = false;  ///< peers reach into each other's GPU's memory; else into the host's
-  bool lent = false;    ///< and what stands in a slot only for them, they read in the source
+  /// MPI gets addresses in GPU memory; otherwise it sends from and receives into host memory.
+  bool direct = false;
+  bool shared = false;  ///< peers access each other's GPU memory; else host memory
+  bool lent = false;    ///< peers also read the source directly, in place of a slot
   friend bool operator==(const DeviceWay&, const DeviceWay&) = default;
 };
 inline constexpr std::array device_ways = std::to_array<DeviceWay>({
@@ -39,34 +39,36 @@ inline constexpr std::array device_ways = std::to_array<DeviceWay>({
     {"direct-lent", true, true, true},
 });
 inline constexpr DeviceWay staged_way = device_ways.front();
-/// The one that does these, and lends nothing.
+/// Returns the transport with these properties and without `lent`.
 constexpr DeviceWay device_way(bool direct, bool shared) {
   return device_ways[(direct ? 1U : 0U) + (shared ? 2U : 0U)];
 }
-/// The one of that name, or none.
+/// Returns the transport of that name, or nothing.
 constexpr std::optional<DeviceWay> device_way_called(std::string_view name) {
   const auto found = std::ranges::find(device_ways, name, &DeviceWay::name);
   return found == device_ways.end() ? std::nullopt : std::optional(*found);
 }
 
-/// Which way a plan is to take.
+/// The requested transport of a plan.
 struct DeviceChoice {
   DeviceWay way = staged_way;
-  bool is_asked_for = false;  ///< by a person, who is told where it cannot be had
+  bool is_asked_for = false;  ///< by the user, who gets a warning if it is unavailable
 };
 
-/// By buffer, whether it lies in the GPU's memory, too: the user's as told, and where messages go direct, staging that
-/// is touched by nothing but messages and them.
+/// Returns, for each buffer, whether it lies in GPU memory: the user's buffers as given. If MPI
+/// gets GPU addresses (`direct`), this includes staging buffers touched only by messages and by
+/// copies from or to those buffers.
 std::vector<bool> lying_on_device(const Plan& plan, OnDevice users, bool direct);
 
-/// By buffer, whether it is a slot of this rank's that lies in the GPU's memory where peers reach into that: one which
-/// nothing of this rank's touches but copies and reductions from or to the user's buffers there.
+/// Returns, for each buffer, whether it is a slot of this rank that lies in GPU memory if peers
+/// access it there. Such a slot is touched only by this rank's copies and reductions from or to the
+/// user's buffers in GPU memory.
 std::vector<bool> slots_on_device(const Plan& plan, OnDevice users);
 
-/// By buffer, whether it is one of those that hands out what lies in the source, and nothing else: peers that are lent the source
-/// need no copy of it.
+/// Returns, for each buffer, whether it is such a slot that holds only elements of the source.
+/// Peers that read the source directly need no copy of them.
 std::vector<bool> lendable_slots(const Plan& plan, OnDevice users);
-/// What of the source stands where in such a slot, in the order of places there.
+/// Returns the runs from the source to such a slot, sorted by target.
 std::vector<CopyRun> lent_in(const Plan& plan, int slot);
 
 }  // namespace vicinal

@@ -1,4 +1,4 @@
-// The names under which plans appear in reports, in JSON and in error messages.
+// Names in plans, for reports, JSON and error messages.
 #include "plan/plan.hpp"
 
 namespace vicinal {

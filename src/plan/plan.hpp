@@ -1,13 +1,13 @@
-// A plan is one rank's part of a program that all ranks agreed on: a directed graph of operations on
-// named buffers, counted in elements and free of addresses. It can be executed, verified, priced,
-// simulated and printed; which algorithm made it no longer matters.
+// A plan is one rank's part of a program that all ranks agreed on: a directed graph of operations
+// on named buffers. It counts in elements and contains no addresses. It can be executed, verified,
+// priced, simulated and printed, whichever algorithm made it.
 //
-// Shared slots. Ranks of one host hand data to each other through a slot: memory that one of them
-// owns and its peers write into (a gather) or read from (a scatter). A slot has one flag per side:
-// the owner's, and one for each peer. A flag holds the number of the last execution for which its
-// writer is done. A writer of data signals "ready" after writing; a reader of data signals
-// "acknowledged" after reading; who writes again first awaits the readers' flags of the execution
-// before (`lag` 1). These are the only two ways in which ranks of a host synchronize.
+// Shared slots. Ranks of one host exchange data through slots. A slot is memory of one rank, which
+// its peers write (a gather) or read (a scatter). It has one flag for the owner and one for each
+// peer. A flag holds the number of the last execution that its writer has completed. A writer of
+// data signals "ready" after writing; a reader signals "acknowledged" after reading. Before it
+// overwrites data, a writer awaits the readers' flags of the previous execution (`lag` 1). Ranks of
+// a host synchronize in these two ways only.
 #pragma once
 
 #include <cstddef>
@@ -29,11 +29,11 @@ enum class Space : std::uint8_t {
 /// A buffer of a plan. Buffers 0 and 1 are always the user's source and target.
 struct Buffer {
   Space space = Space::staging;
-  Index extent = 0;        ///< elements; for the user's buffers one past the last element touched
+  Index extent = 0;        ///< elements; user's buffers: one past the last one touched
   std::int64_t slot = -1;  ///< shared: the slot's handle, valid within the owner's host
   int owner = -1;          ///< shared: the owner's rank
-  int peer_index = -1;     ///< shared: which peer of the slot this rank is, or -1 for its owner
-  int peers = 0;           ///< shared: how many peers the slot has (known to the owner only)
+  int peer_index = -1;     ///< shared: this rank's index among the peers; -1 for the owner
+  int peers = 0;           ///< shared: number of peers (known to the owner only)
 };
 
 enum class OperationKind : std::uint8_t {
@@ -43,16 +43,16 @@ enum class OperationKind : std::uint8_t {
   receive,
   signal,
   await,
-  trigger,  ///< complete when an event outside of the plan has happened: a partition is ready
-  notify,   ///< makes an event happen for the outside: a partition has arrived
+  trigger,  ///< complete when an outside event has happened: a partition is ready
+  notify,   ///< reports an event to the outside: a partition has arrived
 };
 
-/// Whether an operation of a kind reads elements of its buffer `from`.
+/// Returns whether operations of this kind read elements of their buffer `from`.
 [[nodiscard]] constexpr bool reads_elements(OperationKind kind) {
   return kind == OperationKind::copy || kind == OperationKind::reduce ||
          kind == OperationKind::send;
 }
-/// Whether it writes elements of its buffer `to`.
+/// Returns whether operations of this kind write elements of their buffer `to`.
 [[nodiscard]] constexpr bool writes_elements(OperationKind kind) {
   return kind == OperationKind::copy || kind == OperationKind::reduce ||
          kind == OperationKind::receive;
@@ -79,8 +79,8 @@ struct Operation {
   Phase phase = Phase::direct;
   bool local = false;  ///< send and receive: both ranks are in one region
 
-  // copy, reduce: elements `runs` of buffer `from` go to buffer `to`; reduce combines each with what
-  // is there, in the order of the runs, as target = target (op) source.
+  // copy, reduce: elements `runs` of buffer `from` go to buffer `to`. A reduce combines each
+  // element with the present one, in the order of the runs, as target = target (op) source.
   // send: `count` elements at `offset` of `from` go to rank `peer`. receive: likewise into `to`.
   int from = -1;
   int to = -1;
@@ -88,16 +88,16 @@ struct Operation {
   Index offset = 0;
   Index count = 0;
   int peer = -1;
-  std::int64_t tag = -1;  ///< unique among the live messages between the two ranks; no MPI tag yet
+  std::int64_t tag = -1;  ///< unique among live messages between the two ranks; not an MPI tag
 
-  // signal, await: flag `flag` of the slot in buffer `from`: -1 the owner's, else a peer's. await
-  // is complete when the flag has reached the current execution minus `lag`. Of an await, `peer` is the rank whose flag it is,
-  // for people, and may be unknown (-1).
+  // signal, await: flag `flag` of the slot in buffer `from`: -1 for the owner's, else a peer's
+  // index. An await is complete when the flag has reached the current execution minus `lag`. In an
+  // await, `peer` is the rank that sets the flag, for reports only; it may be unknown (-1).
   int flag = -1;
   int lag = 0;
 
-  // trigger, notify: the partitions of the pattern's out-edges (in-edges), counted edge after edge in the
-  // pattern's order; `peer` is the rank at the other end of the edge.
+  // trigger, notify: number of the partition, counted over all out-edges (in-edges) in the
+  // pattern's order. `peer` is the rank at the other end of the edge.
   int event = -1;
 
   std::vector<int> after;

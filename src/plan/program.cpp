@@ -1,5 +1,5 @@
-// Resolving the names by which plans refer to each other is a sort and a merge per kind of name, so
-// that it stays cheap for thousands of virtual ranks.
+// Resolves the names by which plans refer to each other, with a sort and a merge for each kind of
+// name. This stays cheap for thousands of virtual ranks.
 #include "plan/program.hpp"
 
 #include <algorithm>
@@ -30,7 +30,8 @@ struct End {  // one end of a message
   auto key() const { return std::tuple(sender, receiver, tag); }
 };
 
-/// Of thousands of ranks, each of which has thousands: those of one sender fit into a cache.
+/// Sorts message ends by sender first. With thousands of ranks and messages, the ends of one sender
+/// fit into a cache.
 template <class Less>
 void sort_by_sender(std::vector<End>& ends, int ranks, Less less) {
   std::vector<std::size_t> first(static_cast<std::size_t>(ranks) + 1, 0);

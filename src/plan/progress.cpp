@@ -1,5 +1,5 @@
-// Successors in one list over all ranks, so that completing an operation touches few lines of memory; and the
-// report about plans that do not end, which looks for its chain only when it is needed.
+// Stores the successors of all ranks in one list, so that completing an operation touches few cache
+// lines. The deadlock report searches for its chain only when it is needed.
 #include "plan/progress.hpp"
 
 #include <algorithm>
@@ -27,7 +27,8 @@ void Progress::list_successors() {
     for (const int before : program_.operation(id).after)
       ++states_[index(id, before)].first_successor;
   }
-  // From their numbers to where they end, and as they are filled in from there to where they begin.
+  // Turns counts into end positions. Filling the list backwards then turns these into start
+  // positions.
   std::size_t end = 0;
   for (State& it : states_) it.first_successor = end += it.first_successor;
   successors_.resize(end);
@@ -57,7 +58,7 @@ void Progress::require_end() const {
   }
 }
 
-/// Whom an incomplete operation waits for: another incomplete operation.
+/// Returns an incomplete operation for which an incomplete operation waits.
 int Progress::waits_for(int id) const {
   for (const int before : program_.operation(id).after) {
     if (states_[index(id, before)].missing >= 0) return index(id, before);

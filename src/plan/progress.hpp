@@ -1,8 +1,8 @@
-// How the operations of all ranks make each other possible: what is left to wait for before each may begin,
-// messages that need both of their ends, flags, executions one after the other. Who drives it decides when an
-// operation that may begin is complete: the proof that plans end at once (verify_progress.cpp), the price
-// when its clock says so (src/cost/price.cpp). Every message and flag has one writer, so it makes no
-// difference to what can happen in which order a driver goes through what is ready.
+// Tracks how operations of all ranks enable each other: unfinished predecessors, messages that need
+// both ends, flags, and consecutive executions. The driver decides when an operation that may begin
+// is complete. The deadlock proof (verify_progress.cpp) completes it at once; the cost model
+// (src/cost/price.cpp) uses simulated time. Every message and flag has one writer, so the order in
+// which a driver processes ready operations cannot change the outcome.
 #pragma once
 
 #include <vector>
@@ -14,19 +14,20 @@ namespace vicinal::detail {
 
 class Progress {
  public:
-  /// Each rank goes through that many executions. The flags are those of an execution before the first, so what
-  /// awaits flags "one execution back" finds them in the first one.
+  /// Each rank runs `executions` executions. All flags start at 0, so an await with `lag` 1
+  /// succeeds in the first one.
   Progress(const Program& program, int executions);
 
-  /// Operations whose predecessors are all complete, in the order in which they became so. Drivers take them out.
+  /// Operations whose predecessors are all complete, in order of readiness. The driver removes
+  /// them.
   std::vector<int> ready;
 
   [[nodiscard]] const Program& program() const { return program_; }
-  /// In which a rank is, counted from 1.
+  /// Number of the rank's current execution, counted from 1.
   [[nodiscard]] int execution(int rank) const { return execution_[rank]; }
 
-  /// One end of a message is there, a send or a receive. True where the other one has been, which happens
-  /// once for each message.
+  /// Records that one end of a message, a send or a receive, has begun. Returns whether the other
+  /// end has begun too, which happens once for each message.
   [[nodiscard]] bool meet(int id) {
     State& own = states_[id];
     State& other = states_[own.counterpart];
@@ -36,16 +37,18 @@ class Progress {
     return true;
   }
 
-  /// An await has begun. True where its flag is there already; else `raise` will name it.
+  /// Records that an await has begun. Returns whether its flag is already set. Otherwise
+  /// for_each_over() visits it later.
   [[nodiscard]] bool await(int id) {
     states_[id].begun = !flag_reached(id);
     return !states_[id].begun;
   }
 
-  /// Sets the flag of a signal, of the execution in which its rank is; `complete` may follow or precede.
+  /// Sets the flag of a signal to the current execution of its rank. If several executions run,
+  /// call it before complete().
   void raise(int signal) { flag_[program_.flag(signal)] = execution_[program_.rank_of[signal]]; }
 
-  /// Calls over(await) for each of those that wait for the flag of a signal and find it now.
+  /// Calls over(await) for each waiting await of the signal's flag whose value is now reached.
   template <class Over>
   void for_each_over(int signal, Over over) {
     for (const int await : program_.awaits_of[program_.flag(signal)]) {
@@ -55,7 +58,8 @@ class Progress {
     }
   }
 
-  /// Adds what may begin now to `ready`, which may be operations of the rank's next execution.
+  /// Marks an operation as complete. Adds newly ready operations to `ready`, also those of the
+  /// rank's next execution.
   void complete(int id) {
     State& its = states_[id];
     const std::size_t end = states_[id + 1].first_successor;
@@ -66,23 +70,23 @@ class Progress {
     if (--left_[its.rank] == 0) begin_execution(its.rank);
   }
 
-  /// Throws where operations are left over although nothing is under way: an internal fault that names a chain of
-  /// what waits for what.
+  /// Throws an internal fault if operations remain but none can proceed. The fault names a chain of
+  /// waiting operations.
   void require_end() const;
 
  private:
-  /// Of an operation, what is asked of it again and again, in one line of memory.
+  /// Frequently used state of an operation, in one cache line.
   struct State {
-    std::size_t first_successor = 0;  ///< in `successors_`; the next operation's is the end
+    std::size_t first_successor = 0;  ///< index in `successors_`; ends at the next operation's
     int rank = -1;
     int counterpart = -1;
-    int missing = 0;     ///< predecessors that are not complete; -1: it is itself
-    bool begun = false;  ///< it has begun and waits for another rank
+    int missing = 0;     ///< incomplete predecessors; -1 if the operation is complete
+    bool begun = false;  ///< begun, and waiting for another rank
   };
 
   void list_successors();
   void begin_execution(int rank);
-  /// The number of operation `other` of the rank that has operation `id`.
+  /// Returns the number of operation `other` of the rank that has operation `id`.
   [[nodiscard]] int index(int id, int other) const {
     return program_.id(program_.rank_of[id], other);
   }

@@ -1,5 +1,5 @@
-// The lists of fields of plans and patterns, for letters: for whoever looks at the plans of several ranks
-// together while the ranks run.
+// Field lists of plans and patterns, for control messages. The verifier needs them to gather the
+// plans of running ranks.
 #pragma once
 
 #include "base/records.hpp"

@@ -1,5 +1,5 @@
-// What is shared by whatever makes one plan of another: which operations an old one has become, and what
-// the elements of a buffer belong to.
+// Helpers to rewrite one plan as another. They map old operations to new ones, and elements of a
+// buffer to partitions.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ inline std::vector<Stretch> sorted(std::vector<Stretch> stretches) {
   return stretches;
 }
 
-/// The elements of one buffer, with what each belongs to.
+/// The elements of one buffer and the partition (event) of each.
 class Areas {
  public:
   explicit Areas(std::vector<Stretch> stretches) : stretches_(std::move(stretches)) {
@@ -31,8 +31,8 @@ class Areas {
     }
   }
 
-  /// Calls visit(event, offset, count) for parts of `count` elements from `first` on; event -1 where they
-  /// belong to nothing.
+  /// Calls visit(event, offset, count) for the parts of `count` elements from `first` on. Event -1
+  /// means no partition.
   template <class Visit>
   void for_each(Index first, Index count, Visit visit) const {
     auto next = std::upper_bound(stretches_.begin(), stretches_.end(), first,
@@ -55,7 +55,7 @@ class Areas {
   std::vector<Stretch> stretches_;
 };
 
-/// A plan in the making: each operation of another one has become some of this one's.
+/// A plan under construction, in which each operation of an old plan becomes some new operations.
 class Rewriting {
  public:
   explicit Rewriting(const Plan& plan) : old_(plan), plan_(plan) { plan_.operations.clear(); }
@@ -64,7 +64,8 @@ class Rewriting {
     plan_.operations.push_back(std::move(operation));
     return static_cast<int>(plan_.operations.size()) - 1;
   }
-  /// What the next operation of the old plan has become. In their order, each once.
+  /// Records the new operations of the next old operation. Call it once per old operation, in
+  /// order.
   void became(std::vector<int> operations) { ends_.push_back(std::move(operations)); }
   void became(Operation operation) { became(std::vector<int>{add(std::move(operation))}); }
   [[nodiscard]] const std::vector<int>& ends(int old) const {
@@ -73,7 +74,7 @@ class Rewriting {
   [[nodiscard]] const Operation& old(int number) const {
     return old_.operations[static_cast<std::size_t>(number)];
   }
-  /// What comes before an operation now.
+  /// Returns the new predecessors of an operation.
   [[nodiscard]] std::vector<int> after(const Operation& operation) const {
     std::vector<int> result;
     for (const int before : operation.after) {
@@ -81,7 +82,7 @@ class Rewriting {
     }
     return result;
   }
-  /// A copy that becomes one for each of some groups of its runs.
+  /// Replaces a copy by one copy for each group of its runs.
   template <class Group, class After>
   void copies(const Operation& copy, const std::map<Group, std::vector<CopyRun>>& groups,
               After after) {

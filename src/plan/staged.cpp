@@ -1,4 +1,4 @@
-// Staging operations of a plan.
+// Adds staging to the operations of a plan.
 #include "plan/staged.hpp"
 
 #include <algorithm>
@@ -11,8 +11,8 @@ using Side = Index CopyRun::*;
 
 bool is_users(int buffer) { return buffer == Plan::source || buffer == Plan::target; }
 
-/// The elements of a buffer that an operation touches, and where each comes to lie among them: runs from
-/// the buffer to a staging buffer.
+/// Returns the elements of a buffer that an operation touches, as runs from the buffer to a compact
+/// staging buffer.
 std::vector<CopyRun> touched(const Operation& operation, Side side) {
   if (operation.kind != OperationKind::reduce) return {{operation.offset, 0, operation.count}};
   std::vector<CopyRun> runs = operation.runs;
@@ -36,7 +36,7 @@ Index elements_of(const std::vector<CopyRun>& places) {
   return places.empty() ? 0 : places.back().target + places.back().count;
 }
 
-/// The operation's elements on a side are those of the staging buffer from now on.
+/// Redirects the operation's elements on one side to the staging buffer.
 void relocate(Operation& operation, Side side, const std::vector<CopyRun>& places) {
   operation.offset = 0;
   for (CopyRun& run : operation.runs) {
@@ -52,14 +52,14 @@ class Stager {
  public:
   explicit Stager(const Plan& plan) : result_(plan) { result_.operations.clear(); }
 
-  /// Whether a buffer of an operation that is staged is the user's, or of a reduction, a slot, which may lie where the
-  /// user's does.
+  /// Returns whether an operation needs staging for a buffer. This holds for the user's buffers.
+  /// For reductions it also holds for slots, which may lie in the same memory as the user's.
   [[nodiscard]] bool is_apart(const Operation& operation, int buffer) const {
     if (buffer < 0 || is_users(buffer)) return buffer >= 0;
     return operation.kind == OperationKind::reduce &&
            result_.buffers[static_cast<std::size_t>(buffer)].space == Space::shared;
   }
-  /// The operation as it is.
+  /// Adds the operation unchanged.
   void keep(Operation operation) {
     renumber(operation);
     last_.push_back(add(std::move(operation)));
@@ -119,7 +119,7 @@ class Stager {
   }
 
   Plan result_;
-  std::vector<int> last_;  ///< by operation of the old plan: the one that now ends what it did
+  std::vector<int> last_;  ///< by operation of the old plan: the new one that completes it
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Plans for user buffers that MPI cannot send from and receive into: because their elements do not lie in one
-// piece each (several vectors exchanged together), or because they lie in memory that MPI does not reach.
+// Plans for user buffers that MPI cannot access directly: each element is scattered in memory
+// (several vectors exchanged together), or MPI cannot reach the memory.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@ namespace vicinal {
 
 enum class Staged : std::uint8_t {
   messages,
-  messages_and_reductions,  ///< for operators that the user's memory does not know either
+  messages_and_reductions,  ///< for operators that do not work on the user's memory
 };
 
-/// The same plan with a staging buffer, appended to the buffers, between each of these operations and the
-/// user's buffer, or of reductions the slot, that it would have touched.
+/// Returns the plan with staging buffers between these operations and the user's buffers (of
+/// reductions, also the slots). The staging buffers are appended to the list of buffers.
 Plan with_staged(const Plan& plan, Staged what);
 
 }  // namespace vicinal

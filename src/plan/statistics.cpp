@@ -1,4 +1,4 @@
-// Counts, from the plan alone, of what an execution moves and where to.
+// Counts the data that an execution moves, from the plan alone.
 #include "plan/checks.hpp"
 
 namespace vicinal {
@@ -14,7 +14,7 @@ void add(Traffic& traffic, Index elements) {
 
 Statistics statistics(const Plan& plan) {
   Statistics result;
-  // What passes through a slot is counted by its peers, at the copy that takes it across.
+  // The peers of a slot count its data, at the copy between the slot and their memory.
   const auto far = [&](int buffer) {
     const Buffer& it = plan.buffers[static_cast<std::size_t>(buffer)];
     return it.space == Space::shared && it.peer_index >= 0;

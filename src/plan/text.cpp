@@ -1,4 +1,4 @@
-// The form of a plan for people: one line per buffer and operation, without anything to look up.
+// Writes a plan for human readers: one self-contained line per buffer and operation.
 #include <ostream>
 
 #include "plan/checks.hpp"

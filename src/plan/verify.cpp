@@ -1,5 +1,5 @@
-// The proof that a set of plans is right. Planners are free to be clever because of it: whatever
-// they do is checked here as a whole, against the pattern alone.
+// The proof that a set of plans is correct. Planners may use complex algorithms, because this proof
+// checks their plans against the pattern alone.
 #include "plan/verify.hpp"
 
 #include "base/error.hpp"

@@ -1,5 +1,6 @@
-// What the patterns ask for, pairing the k-th edge of two ranks with the k-th. Positions that hold
-// one item under several names are joined here, so that a plan may take the item from any of them.
+// Computes the requirements of the patterns. Pairs the k-th out-edge between two ranks with the
+// k-th in-edge. Positions that hold the same item are joined, so that a plan may read the item from
+// any of them.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -11,7 +12,7 @@ namespace vicinal::detail {
 
 namespace {
 
-struct Arrival {  // an out-edge, as seen by its receiver
+struct Arrival {  // an out-edge, as its receiver sees it
   int sender;
   const OutEdge* edge;
 };
@@ -40,7 +41,7 @@ Index ghost_extent(const Plan& plan, const Pattern& pattern) {
   return extent;
 }
 
-/// Points each position of one rank at the first that holds the same item.
+/// Maps each position of one rank to the first position that holds the same item.
 void join_positions(const Pattern& pattern, Index first, std::vector<Index>& item) {
   const auto root = [&](Index element) {
     while (item[element] != element) element = item[element] = item[item[element]];
@@ -64,7 +65,7 @@ void join_positions(const Pattern& pattern, Index first, std::vector<Index>& ite
   }
 }
 
-/// The edges of a rank, sorted by their other end, differ first in these.
+/// Reports the first difference between the sorted edges of a rank and those of its peers.
 [[noreturn]] void disagree(int rank, int sender, int source) {
   if (sender < source) {
     fail(Fault::internal, "the patterns disagree: rank ", sender, " has an edge to rank ", rank,
@@ -94,7 +95,7 @@ Demand::Demand(const Program& program, std::span<const Pattern> patterns)
   std::iota(item.begin(), item.end(), Index{0});
   wanted.assign(first_ghost.back(), -1);
 
-  std::vector<std::vector<Arrival>> arrivals(patterns.size());  // by sender, then by its order
+  std::vector<std::vector<Arrival>> arrivals(patterns.size());  // by receiver, then by sender
   for (int rank = 0; rank < ranks; ++rank) {
     if (patterns[rank].identity) join_positions(patterns[rank], first_owned[rank], item);
     for (const OutEdge& edge : patterns[rank].out) arrivals[edge.rank].push_back({rank, &edge});

@@ -1,5 +1,5 @@
-// Partitions: that nothing is read before it is said to be ready, and nothing said to have arrived before it
-// is written. Both are orders within one rank, so that its own `after` must show them.
+// Proves that no partition is read before it is ready, and that none is reported before it is
+// written. Both orders lie within one rank, so its own `after` must show them.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -12,7 +12,7 @@ namespace vicinal::detail {
 
 namespace {
 
-/// One rank's partitions.
+/// The partitions of one rank.
 class Partitions {
  public:
   Partitions(const Program& program, int rank, const Pattern& pattern)
@@ -44,7 +44,8 @@ class Partitions {
   }
 
  private:
-  /// The operation of each event: one of that kind, for that peer.
+  /// Returns the operation of each event. Throws unless each event has exactly one operation of
+  /// this kind and peer.
   std::vector<int> of_events(OperationKind kind, const std::vector<int>& peers) const {
     std::vector<int> found(peers.size(), -1);
     for (int number = 0; number < static_cast<int>(plan_.operations.size()); ++number) {
@@ -88,7 +89,7 @@ class Partitions {
     for (const CopyRun& run : it.runs) read(run.source, run.count);
   }
 
-  /// By event, the operations that write its slots.
+  /// Returns, for each event, the operations that write its slots.
   std::vector<std::vector<int>> writers_of_events() const {
     std::vector<std::vector<int>> writers(notifications_.size());
     for (int number = 0; number < static_cast<int>(plan_.operations.size()); ++number) {
@@ -105,8 +106,8 @@ class Partitions {
     return writers;
   }
 
-  /// Those of the stretches, which are in order, that have an element of so many from `first` on. Those of
-  /// the source may overlap each other, wherefore all that begin early enough are looked at.
+  /// Returns the stretches that overlap `count` elements from `first` on. The stretches are sorted.
+  /// Stretches of the source may overlap each other, so the search starts at the first one.
   static std::vector<Stretch> meeting(const std::vector<Stretch>& stretches, Index first,
                                       Index count) {
     std::vector<Stretch> found;
@@ -141,7 +142,7 @@ class Partitions {
   std::vector<int> notifications_;  ///< by event
   std::vector<Stretch> sent_;
   std::vector<Stretch> received_;
-  std::vector<int> seen_;  ///< by operation: the last walk that met it
+  std::vector<int> seen_;  ///< by operation: the last walk that visited it
   int walk_ = 0;
   std::vector<int> stack_;
 };

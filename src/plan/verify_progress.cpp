@@ -1,7 +1,7 @@
-// Deadlock freedom. Sends are taken to complete only together with their receives, the strictest
-// reading that MPI allows: what ends here also ends where messages are buffered. Three executions
-// run, because the second is the first that awaits acknowledgements, and the third shows that the
-// second left the flags as it found them.
+// Deadlock freedom. Sends complete only together with their receives, the strictest behavior that
+// MPI allows. A program that ends here also ends if messages are buffered. Three executions run:
+// the second is the first that awaits acknowledgements, and the third shows that the second left
+// the flags unchanged.
 #include <utility>
 
 #include "plan/progress.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int executions = 3;
 
-/// Whatever may happen happens at once.
+/// Runs every operation as soon as it may begin.
 class Run {
  public:
   explicit Run(const Program& program) : program_(program), progress_(program, executions) {
@@ -35,7 +35,8 @@ class Run {
     switch (program_.operation(id).kind) {
       case OperationKind::copy:
       case OperationKind::reduce:
-      case OperationKind::trigger:  // whoever brings the event about waits for nothing of the plans
+      // An outside event depends on no operation of the plans.
+      case OperationKind::trigger:
       case OperationKind::notify: complete(id); break;
       case OperationKind::send: meet(id, id, program_.counterpart[id]); break;
       case OperationKind::receive: meet(id, program_.counterpart[id], id); break;

@@ -1,11 +1,11 @@
-// Freedom from races. Two accesses to an element, one of them a write, must be ordered by the
-// graph: by `after`, by a message (its receive ends after its send began), or by a signal and its
-// await. What two executions in a row of one plan order, any number of them order: the edges are
-// the same in each, and an operation comes after itself in the execution before.
+// Freedom from data races. The graph must order any two accesses to an element if one of them is a
+// write. Orders come from `after`, from a message (its receive ends after its send began), or from
+// a signal and its await. Proving two consecutive executions is enough: the edges are the same in
+// each, and an operation follows itself in the previous execution.
 //
-// Conflicting pairs are found by a sweep over the sorted intervals of each memory. Each is then
-// looked for by walking backwards from the later operation, breadth first, until it is met: a sound
-// plan orders its conflicts by short paths, so that the walk sees a few operations only.
+// A sweep over the sorted intervals of each memory finds the conflicting pairs. For each pair, a
+// breadth-first search walks backwards from the later operation to the earlier one. Correct plans
+// order conflicts by short paths, so the search visits few operations.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -35,13 +35,13 @@ struct Interval {
 struct Conflict {
   int later;
   int earlier;
-  bool next;  ///< `later` is meant in the execution after that of `earlier`
+  bool next;  ///< `later` belongs to the execution after that of `earlier`
   int memory;
   Index where;  ///< an element that both touch
   auto key() const { return std::tuple(later, next, earlier); }
 };
 
-/// Which operations happen before another, in two executions in a row.
+/// Finds the operations that happen before another one, in two consecutive executions.
 class Past {
  public:
   explicit Past(const Program& program)
@@ -50,8 +50,8 @@ class Past {
         seen_(2 * operations_ + static_cast<std::size_t>(program.ranks()), 0),
         wanted_(operations_, 0) {}
 
-  /// The first of the conflicts, all with one later operation, whose earlier operation need not be
-  /// complete when the later one begins; null when there is none.
+  /// Returns the first conflict whose earlier operation may be incomplete when the later one
+  /// begins, or null. All conflicts have the same later operation.
   const Conflict* unordered(std::span<const Conflict> conflicts) {
     ++walk_;
     missing_ = 0;
@@ -64,8 +64,7 @@ class Past {
     queue_.clear();
     ranks_.clear();
     visit_what_precedes(conflicts.front().later, next);
-    // An operation comes after itself in the execution before, and from there it is not far to what it
-    // waited for then.
+    // An operation follows itself in the previous execution, and its predecessors there are near.
     if (next) visit(conflicts.front().later, false);
     std::size_t at = 0;
     std::size_t at_rank = 0;
@@ -100,8 +99,8 @@ class Past {
     }
   }
 
-  /// What is complete when the operation begins. The whole execution before is kept for last: it is
-  /// large, and hardly ever what orders a conflict.
+  /// Visits the operations that are complete when this one begins. The whole previous execution is
+  /// expanded last: it is large, and rarely what orders a conflict.
   void visit_what_precedes(int id, bool next) {
     const int rank = program_.rank_of[id];
     for (const int before : program_.operation(id).after) visit(program_.id(rank, before), next);
@@ -129,8 +128,8 @@ class Past {
 
   const Program& program_;
   std::size_t operations_;
-  std::vector<std::uint32_t> seen_;  ///< by operation, twice, and by rank: the last walk to see it
-  std::vector<std::uint32_t> wanted_;  ///< by operation: the walk that still looks for it
+  std::vector<std::uint32_t> seen_;    ///< by operation, twice, and by rank: last walk to visit it
+  std::vector<std::uint32_t> wanted_;  ///< by operation: the walk that still searches for it
   std::uint32_t walk_ = 0;
   int missing_ = 0;
   std::vector<Node> queue_;
@@ -174,7 +173,7 @@ class Sharing {
                      [](const Access& a, const Access& b) { return a.memory < b.memory; });
   }
 
-  /// Appends what the access touches, as disjoint intervals.
+  /// Appends the elements that an access touches, as disjoint intervals.
   void append_intervals(const Access& access) {
     const Operation& it = program_.operation(access.operation);
     const auto start = static_cast<std::ptrdiff_t>(intervals_.size());
@@ -279,10 +278,10 @@ class Sharing {
   }
 
   const Program& program_;
-  std::vector<int> position_;  ///< by operation: when it completes in the order that was run
+  std::vector<int> position_;  ///< by operation: its position in the given order
   std::vector<Access> accesses_;
   std::vector<Interval> intervals_;
-  std::vector<Interval> reads_;  ///< intervals that the sweep is inside of
+  std::vector<Interval> reads_;  ///< intervals that contain the position of the sweep
   std::vector<Interval> writes_;
   std::vector<Conflict> conflicts_;
 };

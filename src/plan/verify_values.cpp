@@ -1,9 +1,8 @@
-// One execution with symbols in the place of numbers: each element of each memory holds a code for
-// what it means. Since the accesses are known to be ordered, one order of running shows the values
-// of all.
+// Runs one execution on symbols instead of numbers: each element of each memory holds a code for
+// its value. The accesses are known to be ordered, so one order of running represents all.
 //
 // Forward, a code is an item. In reverse, it is a ghost element, an owned element, or a sum of two
-// codes; the sums form trees, whose leaves from left to right are the operands in their order.
+// codes. The sums form trees, whose leaves from left to right are the operands in order.
 #include <algorithm>
 #include <span>
 #include <string>
@@ -19,7 +18,7 @@ namespace {
 using Code = Index;
 constexpr Code nothing = -1;
 
-/// The elements of a program, and the operations that move them.
+/// The codes of all elements of a program, and the moves between them.
 class Symbols {
  public:
   explicit Symbols(const Program& program)
@@ -34,7 +33,7 @@ class Symbols {
     return of(program_.memory(rank, buffer));
   }
 
-  /// Calls move(operation, run, from, to) for each run that an execution moves.
+  /// Calls move(operation, run, codes, memory) for each run that an execution moves.
   template <class Move>
   void run(std::span<const int> order, Move move) {
     for (const int id : order) {
@@ -108,7 +107,7 @@ class Sums {
     for (Code& code : codes) code = first++;
   }
 
-  // Codes: ghost elements, then owned elements, then sums.
+  // Codes are numbered: ghost elements, then owned elements, then sums.
   [[nodiscard]] Code owned(Index element) const { return demand_.first_ghost.back() + element; }
   [[nodiscard]] Code first_sum() const { return owned(demand_.first_owned.back()); }
 

@@ -1,29 +1,25 @@
-// Every planner's entry point, for the table. Internal to src/planners.
+// Declares what the files of the planners define, for the table. Internal to src/planners.
 #pragma once
 
-#include "planners/planner.hpp"
+#include "base/planner_list.hpp"
+#include "negotiate/planner.hpp"
 
 namespace vicinal {
 
-Task<Plans> plan_direct(PlanRequest request);
-Task<Plans> plan_nearest_first(PlanRequest request);
-Task<Plans> plan_aggregate(PlanRequest request);
-Task<Plans> plan_aggregate_plain(PlanRequest request);
-Task<Plans> plan_two_step(PlanRequest request);
-Task<Plans> plan_split(PlanRequest request);
-Task<Plans> plan_automatic(PlanRequest request);
-Task<Plans> plan_distance_halving(PlanRequest request);
-Task<Plans> plan_distance_halving_pruned(PlanRequest request);
-Task<Plans> plan_cascade(PlanRequest request);
-Task<Plans> plan_common_neighbor(PlanRequest request);
-Task<Plans> plan_tuna(PlanRequest request);
-Task<Plans> plan_tuna_hierarchical(PlanRequest request);
-Task<Plans> plan_bruck(PlanRequest request);
-Task<Plans> plan_dissemination(PlanRequest request);
-Task<Plans> plan_recursive_doubling(PlanRequest request);
-Task<Plans> plan_ring(PlanRequest request);
-Task<Plans> plan_hierarchical(PlanRequest request);
-Task<Plans> plan_multi_lane(PlanRequest request);
-Task<Plans> plan_locality_bruck(PlanRequest request);
+#define VICINAL_DECLARE(identifier, name) extern const PlannerKind kind_of_##identifier;
+VICINAL_PLANNERS(VICINAL_DECLARE)
+#undef VICINAL_DECLARE
+
+/// Returns the kind of an allgather over all ranks of a communicator.
+constexpr PlannerKind among_all(std::string_view summary, Task<Plans> (*plan)(PlanRequest)) {
+  return {summary, plan, "an allgather has no reverse",
+          "it moves one block of each rank to all ranks", true};
+}
+
+/// Returns the kind of an exchange between all ranks of a communicator, each with data for each
+/// other.
+constexpr PlannerKind between_all(std::string_view summary, Task<Plans> (*plan)(PlanRequest)) {
+  return {summary, plan, {}, {}, true};
+}
 
 }  // namespace vicinal

@@ -1,13 +1,18 @@
-// automatic: each region pair is served straight, by leaders (as many as its bytes deserve), or by each contributor for
-// itself, whichever leaves the busiest rank of both regions least to do. Direct, split and two-step are its ends, so a
-// pattern with nothing to gain does not pay for aggregation.
+// automatic: serves each region pair directly, by leaders (as many as its bytes justify), or by
+// each contributor for itself. It takes the alternative that leaves the least work to the busiest
+// rank of both regions. `direct`, `split` and `two-step` are its extremes, so a pattern with
+// nothing to gain does not pay for aggregation.
 //
-// Cost: that of `direct`, `split` or `two-step`, pair by pair. Source: the loads in cost/region_loads.
+// Cost: that of `direct`, `split` or `two-step`, pair by pair. Source: the loads in
+// cost/region_loads.
 //
-// An allgather over all ranks is left to that planner made for it which is the fastest by the profile
-// (allgather/choice.hpp). So is an exchange between all ranks to `tuna` or `tuna-hierarchical`, where storing and forwarding
-// is expected to be clearly faster (tuna/choice.hpp); that the ranks have to consult about. And so is, to `cascade`, a graph of many
-// edges between many small regions, at that planner's cost (cascade/choice.hpp).
+// Three kinds of exchange go to other planners:
+//   - An allgather over all ranks uses the allgather planner that is fastest by the profile
+//     (allgather/choice.hpp).
+//   - An exchange between all ranks uses `tuna` or `tuna-hierarchical` if storing and forwarding is
+//     expected to be clearly faster (tuna/choice.hpp). The ranks decide in a tree allreduce.
+//   - A graph of many edges between many small regions uses `cascade` if that is expected to be
+//     clearly faster (cascade/choice.hpp). The ranks decide in a tree allreduce.
 #include "cost/cores.hpp"
 #include "planners/all.hpp"
 #include "planners/allgather/choice.hpp"
@@ -28,8 +33,9 @@ Task<Plans> plan_among_all(PlanRequest request) {
   co_return plans;
 }
 
-/// Where ranks share cores, each message less spares changes of rank, which no profile knows of: on 4 hosts of 8 ranks with 2
-/// cores in all, what the estimate would send straight took 1.3 to 2.1 times as long as by leaders.
+/// Plans with relays. Where ranks share cores, each saved message also saves context switches,
+/// which no profile contains. On 4 hosts of 8 ranks with 2 cores in total, the estimate's direct
+/// messages took 1.3 to 2.1 times as long.
 Task<Plans> plan_by_relays(PlanRequest request) {
   const bool is_crowded = shares_cores(*request.neighborhood.machine, request.options.profile);
   RelayPolicy policy;
@@ -41,7 +47,8 @@ Task<Plans> plan_by_relays(PlanRequest request) {
   return plan_with(std::move(request), policy, "automatic");
 }
 
-/// Where the ranks cannot decide, relays are told why.
+/// Plans with `tuna` or `tuna-hierarchical` if the ranks decide to forward, else with relays. If
+/// the decision fails, the relays report `request.fault`.
 Task<Plans> plan_between_all(PlanRequest request) {
   FaultRecord faults(request.neighborhood.rank, request.options.unit);
   if (request.fault) faults.blame(*request.fault);
@@ -58,8 +65,10 @@ Task<Plans> plan_between_all(PlanRequest request) {
   co_return co_await making;
 }
 
-/// Of so few ranks no block can pass another one. One that is heard of in partitions is not to wait for others. Large blocks
-/// take several times as long where they are forwarded, so that is not done on a guess.
+/// Returns whether storing and forwarding is considered. Up to 3 ranks, no block passes an
+/// intermediate rank. A partition that becomes ready must not wait for other blocks. Forwarded
+/// large blocks take several times as long, so a guessed element size (any_size) excludes
+/// forwarding.
 bool may_forward(const PlanRequest& request) {
   const PlanOptions& options = request.options;
   return options.complete && !options.partitioned && !options.any_size &&
@@ -71,7 +80,7 @@ cascade::Volume volume_of(const PlanRequest& request) {
   return {halving::make_parcels(request.pattern, request.neighborhood.rank), request.neighborhood};
 }
 
-/// The same of a cascade: relays are told of a fault before.
+/// As plan_between_all(), with `cascade` in place of `tuna`.
 Task<Plans> plan_between_regions(PlanRequest request) {
   FaultRecord faults(request.neighborhood.rank, request.options.unit);
   if (request.fault) faults.blame(*request.fault);
@@ -87,8 +96,9 @@ Task<Plans> plan_between_regions(PlanRequest request) {
   co_return co_await making;
 }
 
-/// Consulting costs two letters for each rank, so it is done only where a cascade may have something to gain: where a rank may have
-/// many messages, since it has many edges and there are many regions for each rank of one. All ranks know this of the graph.
+/// Returns whether a cascade may win: some rank has many edges, and there are many regions for each
+/// member of one. Other graphs skip the decision, which costs two control messages per rank. All
+/// ranks compute the same result from the graph.
 bool may_pass_on(const PlanRequest& request) {
   const PlanOptions& options = request.options;
   const Neighborhood& neighborhood = request.neighborhood;
@@ -100,8 +110,6 @@ bool may_pass_on(const PlanRequest& request) {
          !options.any_size;
 }
 
-}  // namespace
-
 Task<Plans> plan_automatic(PlanRequest request) {
   if (request.options.complete && request.options.one_block) {
     return plan_among_all(std::move(request));
@@ -112,5 +120,11 @@ Task<Plans> plan_automatic(PlanRequest request) {
   }
   return plan_by_relays(std::move(request));
 }
+
+}  // namespace
+
+const PlannerKind kind_of_automatic = {
+    "split, two-step or direct for each region pair, or cascade, by the cost model",
+    plan_automatic};
 
 }  // namespace vicinal

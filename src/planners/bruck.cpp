@@ -1,12 +1,12 @@
-// bruck: in step i each rank sends all that it has to the rank 2^i before it, and receives as much
-// from the rank 2^i after it; the last step moves what is still missing.
+// bruck: in step i each rank sends all its blocks to the rank 2^i before it. It receives as many
+// from the rank 2^i after it. The last step moves the blocks that are still missing.
 //
 // Wins for small blocks where all ranks are equally far from each other: no allgather has fewer
-// steps. Cost per rank: ceil(log2 p) messages and p - 1 blocks; between regions, on ranks placed in
-// blocks, the last rank of a region has all of its messages go out.
+// steps. Cost per rank: ceil(log2 p) messages and p - 1 blocks. If ranks are placed region by
+// region, the first rank of a region sends all of its messages to other regions.
 //
-// Source: Bruck et al. 1997; Bienz et al. 2022, algorithm 1. There the blocks are rotated to their
-// places in the end; here each goes there as it arrives.
+// Source: Bruck et al. 1997; Bienz et al. 2022, algorithm 1. There, the blocks are rotated to their
+// places at the end; here each block is placed as it arrives.
 #include <algorithm>
 
 #include "planners/all.hpp"
@@ -30,10 +30,17 @@ void gather_by_bruck(const Team& team, Schedule& schedule) {
 
 namespace vicinal {
 
+namespace {
+
 Task<Plans> plan_bruck(PlanRequest request) {
   return allgather::plan_allgather(std::move(request), "bruck", [](allgather::Schedule& schedule) {
     allgather::gather_by_bruck(allgather::everybody(schedule.machine()), schedule);
   });
 }
+
+}  // namespace
+
+const PlannerKind kind_of_bruck =
+    among_all("allgather in log2 p steps, to the ranks before", plan_bruck);
 
 }  // namespace vicinal

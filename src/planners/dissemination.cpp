@@ -1,10 +1,11 @@
-// dissemination: in step i each rank sends all that it has to the rank 2^i after it; the last step
-// moves what is still missing.
+// dissemination: in step i each rank sends all blocks that it has to the rank 2^i after it. The
+// last step moves the blocks that are still missing.
 //
-// Wins where Bruck's algorithm does, with the same cost: ceil(log2 p) messages and p - 1 blocks per
-// rank. It runs the other way round, so that a rank's blocks grow downwards from its own.
+// Wins where Bruck's algorithm does, at the same cost: ceil(log2 p) messages and p - 1 blocks per
+// rank. It runs in the opposite direction, so that a rank's blocks grow downwards from its own.
 //
-// Source: Benson et al. 2003, on Hensgen, Finkel and Manber's barrier; Bienz et al. 2022, section 2.
+// Source: Benson et al. 2003, on Hensgen, Finkel and Manber's barrier; Bienz et al. 2022, section
+// 2.
 #include <algorithm>
 
 #include "planners/all.hpp"
@@ -12,7 +13,7 @@
 
 namespace vicinal::allgather {
 
-/// With the ranks in the opposite order, Bruck's algorithm sends the other way.
+/// Runs Bruck's algorithm on the reversed team, so that it sends in the other direction.
 void gather_by_dissemination(const Team& team, Schedule& schedule) {
   Team reversed = team;
   std::reverse(reversed.ranks.begin(), reversed.ranks.end());
@@ -24,11 +25,18 @@ void gather_by_dissemination(const Team& team, Schedule& schedule) {
 
 namespace vicinal {
 
+namespace {
+
 Task<Plans> plan_dissemination(PlanRequest request) {
   return allgather::plan_allgather(
       std::move(request), "dissemination", [](allgather::Schedule& schedule) {
         allgather::gather_by_dissemination(allgather::everybody(schedule.machine()), schedule);
       });
 }
+
+}  // namespace
+
+const PlannerKind kind_of_dissemination =
+    among_all("allgather in log2 p steps, to the ranks after", plan_dissemination);
 
 }  // namespace vicinal

@@ -1,11 +1,12 @@
-// hierarchical: each region's first rank collects the blocks of its region, these leaders exchange
-// them by Bruck's algorithm, and each hands all blocks to its region.
+// hierarchical: the first rank of each region collects the blocks of its region. These leaders
+// exchange them by Bruck's algorithm, and each distributes all blocks in its region.
 //
-// Wins where a region's link is so slow that nothing else matters, or where few ranks of a region may
-// use it. Cost between r regions: ceil(log2 r) messages and all blocks but the own region's, for
-// each leader; the other ranks wait meanwhile.
+// Wins where a region's link is so slow that nothing else matters, or where few ranks of a region
+// may use it. Cost between r regions, for each leader: ceil(log2 r) messages and all blocks but
+// those of its own region. The other ranks wait meanwhile.
 //
-// Source: Träff 2006, "Efficient allgather for regular SMP-clusters"; Bienz et al. 2022, section 2.2.
+// Source: Träff 2006, "Efficient allgather for regular SMP-clusters"; Bienz et al. 2022, section
+// 2.2.
 #include "planners/all.hpp"
 #include "planners/allgather/negotiation.hpp"
 
@@ -37,9 +38,16 @@ void gather_by_leaders(Schedule& schedule) {
 
 namespace vicinal {
 
+namespace {
+
 Task<Plans> plan_hierarchical(PlanRequest request) {
   return allgather::plan_allgather(std::move(request), "hierarchical",
                                    allgather::gather_by_leaders);
 }
+
+}  // namespace
+
+const PlannerKind kind_of_hierarchical =
+    among_all("allgather by one leader per region", plan_hierarchical);
 
 }  // namespace vicinal

@@ -1,18 +1,18 @@
-// locality-bruck: Bruck's algorithm between regions, with a base of about the number of ranks in a
-// region in the place of two. The ranks of a region first share their blocks; then, in each step,
-// each of them fetches what another region has, all of them from different regions, and they share
-// what they have fetched.
+// locality-bruck: Bruck's algorithm between regions, with a base of about the region size instead
+// of two. The ranks of a region first share their blocks. In each step, each of them then fetches
+// the blocks of a different region, and they share the fetched blocks.
 //
-// Wins for small blocks where messages between regions are dear: with r regions of n ranks, each
-// rank sends ceil(log_n r) messages between regions, and each block enters a region once, where
-// plain Bruck sends ceil(log2 p) and enters it many times. The price is a sharing after each step.
+// Wins for small blocks where messages between regions are expensive. With r regions of n ranks,
+// each rank sends ceil(log_n r) messages between regions, and each block enters a region once.
+// Plain Bruck sends ceil(log2 p) messages, and blocks enter a region many times. The price is a
+// sharing inside regions after each step.
 //
 // Source: Bienz et al. 2022, algorithm 2. There, the number of regions is a power of their common
-// size, and the first rank of each region stays idle between regions. Here both may be any: a step
-// of base b multiplies by b what each region has, through b - 1 fetches that are dealt among the
-// region's members, and b is what the profile finds cheapest. Regions may hold inner regions (NUMA
-// domains in a node, say): the ranks of a region then share by the same algorithm between those, as
-// the paper proposes.
+// size, and the first rank of each region stays idle between regions. Here both may be any. A step
+// of base b multiplies the blocks of each region by b, through b - 1 fetches that are divided among
+// its members. The base is the cheapest by the profile. Regions may hold inner regions (for example
+// NUMA domains in a node). The ranks of a region then share by the same algorithm between the inner
+// regions, as the paper proposes.
 #include <algorithm>
 
 #include "planners/all.hpp"
@@ -22,9 +22,9 @@ namespace vicinal::allgather {
 
 namespace {
 
-/// Seconds that the steps between regions take with a base, the smallest region having `smallest`
-/// ranks. Messages of one rank in one step count as if one came after the other: the algorithm is
-/// there to have few of them.
+/// Returns the seconds that the steps between regions take with a base, if the smallest region has
+/// `smallest` ranks. Messages of one rank in one step count one after the other, since the
+/// algorithm aims to have few of them.
 double seconds_with_base(int base, int regions, int smallest, const Profile& profile) {
   double seconds = 0;
   for (int width = 1; width < regions; width *= base) {
@@ -36,11 +36,11 @@ double seconds_with_base(int base, int regions, int smallest, const Profile& pro
   return seconds;
 }
 
-/// A team by the regions that its members live in: the numbers of their places.
+/// Returns the places of a team's members, grouped by their regions or inner regions.
 std::vector<std::vector<int>> places_by_region(const Team& team, const Machine& machine,
                                                bool inner) {
   std::vector<std::vector<int>> result;
-  std::vector<int> group_of;  // by region label: its place in the result, or -1
+  std::vector<int> group_of;  // by region label: its index in the result, or -1
   for (int place = 0; place < team.size(); ++place) {
     const int rank = team.ranks[place];
     const auto label =
@@ -100,14 +100,14 @@ class Groups {
     return team;
   }
 
-  /// Which member of a group sees to a step's k-th fetch, counted from 1. The first is idle for as
-  /// long as there are others, as in the paper.
+  /// Returns the member of a group that does a step's k-th fetch, counted from 1. The first member
+  /// is the last to get one; in the paper it stays idle.
   [[nodiscard]] int handler(int group, int fetch) const {
     return fetch % static_cast<int>(places_[group].size());
   }
 
-  /// A step: every group has what `width` groups, itself and those after it, had in the beginning.
-  /// Returns what each member of the own group has fetched.
+  /// Runs a step. Before it, every group has the initial blocks of `width` groups: its own and the
+  /// following ones. Returns the blocks that each member of the own group has fetched.
   std::vector<Blocks> fetch(int width) {
     std::vector<Blocks> fetched(places_[own_].size());
     for (int k = 1; k < base_ && k * width < count(); ++k) {
@@ -131,13 +131,13 @@ class Groups {
   std::vector<std::vector<int>> places_;
   Schedule& schedule_;
   bool inner_;
-  Team whole_;  ///< one member for each group, with what the group has
+  Team whole_;  ///< one member for each group, with the group's blocks
   int own_ = 0;
   int member_ = 0;
   int base_ = 2;
 };
 
-/// Inside a region; with `inner`, between the regions inside it.
+/// Shares blocks inside a region; with `inner`, between the regions inside it.
 void share(const Team& team, Schedule& schedule, bool inner) {
   auto groups = places_by_region(team, schedule.machine(), true);
   if (!inner || groups.size() == 1) return gather_inside(team, schedule);
@@ -168,11 +168,18 @@ void gather_by_locality(const Team& team, Schedule& schedule) {
 
 namespace vicinal {
 
+namespace {
+
 Task<Plans> plan_locality_bruck(PlanRequest request) {
   return allgather::plan_allgather(
       std::move(request), "locality-bruck", [](allgather::Schedule& schedule) {
         allgather::gather_by_locality(allgather::everybody(schedule.machine()), schedule);
       });
 }
+
+}  // namespace
+
+const PlannerKind kind_of_locality_bruck =
+    among_all("allgather in log_n r steps between r regions of n ranks", plan_locality_bruck);
 
 }  // namespace vicinal

@@ -1,16 +1,16 @@
-// multi-lane: the first ranks of all regions form a lane, and so do the second ones, and so on. Each
-// lane exchanges its blocks by Bruck's algorithm, so that all ranks send between regions at once;
-// then the ranks of each region share what their lanes brought.
+// multi-lane: the first ranks of all regions form a lane, the second ranks another one, and so on.
+// Each lane exchanges its blocks by Bruck's algorithm, so that all ranks send between regions at
+// once. Then the ranks of each region share the blocks from their lanes.
 //
-// Wins for blocks so large that a region needs many senders to fill its links. Cost per rank, with r
-// regions: ceil(log2 r) messages and r - 1 blocks between regions, and as many blocks inside as
-// there are in other lanes.
+// Wins for blocks so large that a region needs many senders to fill its links. Cost per rank, with
+// r regions: ceil(log2 r) messages and r - 1 blocks between regions. Inside regions, it is as many
+// blocks as there are in other lanes.
 //
-// There are as many lanes as the largest region has ranks. In a smaller region, lanes that are left
-// over are seen to by its members in turn, who take what arrives there and add nothing.
+// There are as many lanes as the largest region has ranks. The members of a smaller region share
+// out the surplus lanes: they receive the blocks and add none.
 //
 // Source: Träff and Hunold 2020, "Decomposing MPI collectives for exploiting multi-lane
-// communication"; Bienz et al. 2022, section 2.2. Regions of different sizes are ours.
+// communication"; Bienz et al. 2022, section 2.2. Regions of different sizes are an addition.
 #include <algorithm>
 
 #include "planners/all.hpp"
@@ -20,7 +20,7 @@ namespace vicinal::allgather {
 
 namespace {
 
-/// The members that see to a lane, with the blocks that are theirs in it.
+/// Returns the members that handle a lane, with their blocks in it.
 Team lane_team(const Machine& machine, int lane) {
   Team team;
   for (int region = 0; region < machine.regions(); ++region) {
@@ -57,8 +57,15 @@ void gather_by_lanes(Schedule& schedule) {
 
 namespace vicinal {
 
+namespace {
+
 Task<Plans> plan_multi_lane(PlanRequest request) {
   return allgather::plan_allgather(std::move(request), "multi-lane", allgather::gather_by_lanes);
 }
+
+}  // namespace
+
+const PlannerKind kind_of_multi_lane =
+    among_all("allgather by all ranks of a region at once, each for its lane", plan_multi_lane);
 
 }  // namespace vicinal

@@ -1,7 +1,7 @@
 // nearest-first: the messages of `direct`, sent outward from the own rank: the nearest neighbour
 // first, then alternately the next above and the next below.
 //
-// Wins where many ranks send to the same few: in rank order all of them would begin with the lowest
+// Wins where many ranks send to the same few: in rank order, all of them begin with the lowest
 // rank. Cost per rank: as `direct`; only the order differs.
 // Source: Shafie Khorassani et al. 2024, algorithms 2 and 3.
 #include <algorithm>
@@ -30,10 +30,17 @@ std::vector<int> nearest_first(int rank, std::vector<int> peers) {
   return order;
 }
 
+namespace {
+
 Task<Plans> plan_nearest_first(PlanRequest request) {
   RelayPolicy policy;
   policy.order = RelayPolicy::Order::nearest_first;
   return plan_with(std::move(request), policy, "nearest-first");
 }
+
+}  // namespace
+
+const PlannerKind kind_of_nearest_first = {"direct, sent outward from the own rank",
+                                           plan_nearest_first};
 
 }  // namespace vicinal

@@ -1,10 +1,12 @@
-// ring: in each of p - 1 steps a rank hands the block that it got last to the rank before it. Ranks
-// stand in the ring region by region, so that only one of each region sends to another.
+// ring: in each of p - 1 steps a rank hands the block that it received last to the rank before it.
+// Ranks stand in the ring region by region, so that only one rank of each region sends to another
+// region.
 //
-// Wins for large blocks: each rank sends each block once, to a neighbour, and all of them at once.
-// Cost per rank: p - 1 messages and p - 1 blocks; of each region, one rank sends all of them out.
+// Wins for large blocks: each rank sends each block once, to a neighbour, and all ranks send at
+// once. Cost per rank: p - 1 messages and p - 1 blocks; one rank of each region sends all of them
+// to another region.
 //
-// Source: Chan et al. 2007; Bienz et al. 2022, section 2. The order by regions is ours.
+// Source: Chan et al. 2007; Bienz et al. 2022, section 2. The order by regions is an addition.
 #include "planners/all.hpp"
 #include "planners/allgather/negotiation.hpp"
 
@@ -25,10 +27,17 @@ void gather_by_ring(const Team& team, Schedule& schedule) {
 
 namespace vicinal {
 
+namespace {
+
 Task<Plans> plan_ring(PlanRequest request) {
   return allgather::plan_allgather(std::move(request), "ring", [](allgather::Schedule& schedule) {
     allgather::gather_by_ring(allgather::by_region(schedule.machine()), schedule);
   });
 }
+
+}  // namespace
+
+const PlannerKind kind_of_ring =
+    among_all("allgather in p - 1 steps, to the next in a ring of regions", plan_ring);
 
 }  // namespace vicinal

@@ -1,14 +1,17 @@
-// split: aggregation in which a large region pair is divided among several leaders, one for each
-// PlanOptions::split_bytes, or as many as the cost model finds best, so that no single rank has to inject all of it.
+// split: aggregation that divides a large region pair among several leaders, so that no single rank
+// has to inject all of it. There is one leader for each PlanOptions::split_bytes, or as many as the
+// cost model finds best.
 //
-// Wins for middling sizes, between aggregate and two-step. Cost between regions: one message per
+// Wins for medium sizes, between aggregate and two-step. Cost between regions: one message per
 // region pair and leader, each item once.
-// Source: Lockhart et al. 2023 (split node-aware communication); Ghazimirsaeed et al. 2020 (dividing
-// a leader's load).
+// Source: Lockhart et al. 2023 (split node-aware communication); Ghazimirsaeed et al. 2020
+// (dividing a leader's load).
 #include "planners/all.hpp"
 #include "planners/relay/negotiation.hpp"
 
 namespace vicinal {
+
+namespace {
 
 Task<Plans> plan_split(PlanRequest request) {
   RelayPolicy policy;
@@ -17,5 +20,10 @@ Task<Plans> plan_split(PlanRequest request) {
   policy.share_local = true;
   return plan_with(std::move(request), policy, "split");
 }
+
+}  // namespace
+
+const PlannerKind kind_of_split = {"aggregate with several leaders for large region pairs",
+                                   plan_split};
 
 }  // namespace vicinal

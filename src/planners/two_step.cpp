@@ -1,13 +1,15 @@
-// two-step: each rank sends all that it has for another region in one message to a counterpart there,
-// who hands it on. No step inside the sending region.
+// two-step: each rank sends all its items for another region in one message to a counterpart there,
+// which distributes them. There is no step inside the sending region.
 //
-// Wins where messages are too large to be funnelled through one leader. Cost between regions: one
-// message per sending rank and far region, each of the rank's items once.
+// Wins where messages are too large to pass through one leader. Cost between regions: one message
+// per sending rank and far region, each of the rank's items once.
 // Source: Bienz, Gropp and Olson 2020 (node-aware two-step communication).
 #include "planners/all.hpp"
 #include "planners/relay/negotiation.hpp"
 
 namespace vicinal {
+
+namespace {
 
 Task<Plans> plan_two_step(PlanRequest request) {
   RelayPolicy policy;
@@ -16,5 +18,9 @@ Task<Plans> plan_two_step(PlanRequest request) {
   policy.share_local = true;
   return plan_with(std::move(request), policy, "two-step");
 }
+
+}  // namespace
+
+const PlannerKind kind_of_two_step = {"one message per rank and far region", plan_two_step};
 
 }  // namespace vicinal

@@ -1,5 +1,5 @@
-// The list of what is active.
-#include "execute/activity.hpp"
+// The list of active ones.
+#include "progress/activity.hpp"
 
 #include <chrono>
 #include <exception>
@@ -9,11 +9,11 @@
 
 #include "base/guarded.hpp"
 #include "base/no_destructor.hpp"
-#include "execute/dump.hpp"
 #include "mpi/backoff.hpp"
-#include "mpi/chores.hpp"
+#include "mpi/deferred.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/own_progress.hpp"
+#include "progress/dump.hpp"
 
 namespace vicinal {
 
@@ -25,8 +25,9 @@ bool progress_from_mpi();
 
 }  // namespace
 
-/// The active ones, linked by themselves, so that neither becoming active nor the pass takes memory. Whoever makes the pass has
-/// the list to itself; newcomers wait beside it.
+/// A linked list of the active ones. The links are members of the activities, so neither activation
+/// nor a pass allocates. The thread that makes the pass owns the list; newcomers have a list of
+/// their own.
 class ActiveList {
  public:
   void add(const std::shared_ptr<Activity>& activity) noexcept {
@@ -47,30 +48,30 @@ class ActiveList {
     std::shared_ptr<Activity> done;
     for (std::shared_ptr<Activity>* at = &active_; *at != nullptr;) {
       Activity& activity = **at;
-      if (!activity.try_claim()) {
+      if (!activity.try_lock()) {
         at = &activity.next_active_;
         continue;
       }
       const bool over = activity.advance();
       if (!over) {
-        activity.release();
+        activity.unlock();
         at = &activity.next_active_;
         continue;
       }
-      // Before anybody may list it again.
+      // Removed before another thread may add the activity again.
       std::shared_ptr<Activity> gone = std::exchange(*at, std::move(activity.next_active_));
       activity.listed_.store(false);
-      activity.release();
+      activity.unlock();
       mpi::hot.active.fetch_sub(1, std::memory_order_relaxed);
       gone->next_done_ = std::move(done);
       done = std::move(gone);
     }
-    // What they hold may be the last of its kind, and let go of more: not in the middle of the pass.
+    // Outside of the pass: destroying the last reference to an activity may free further objects.
     while (done != nullptr) done = std::move(done->next_done_);
     passing_.clear(std::memory_order_release);
   }
 
-  /// From now on there are no passes; returns when the last one is over.
+  /// Prevents passes from now on; returns when the last one is over.
   void stop() {
     while (passing_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
     mpi::hot.active.store(0, std::memory_order_relaxed);
@@ -88,12 +89,12 @@ class ActiveList {
   Mutex mutex_;
   std::shared_ptr<Activity> newcomers_ VICINAL_GUARDED_BY(mutex_);
   std::atomic_flag passing_;
-  std::shared_ptr<Activity> active_;  ///< of whoever makes the pass
+  std::shared_ptr<Activity> active_;  ///< of the thread that makes the pass
 };
 
 namespace {
 
-/// Whoever needs it first may have no memory left.
+/// Allocates nothing, because its first user may be out of memory.
 ActiveList& active() noexcept {
   static NoDestructor<ActiveList> list;
   return *list;
@@ -115,19 +116,19 @@ bool progress_from_mpi() {
 
 Activity::~Activity() { leave_dump(); }
 
-void Activity::claim() {
-  while (!try_claim()) std::this_thread::yield();
+void Activity::lock() {
+  while (!try_lock()) std::this_thread::yield();
 }
 
-bool Activity::try_claim(std::chrono::steady_clock::time_point end) {
-  if (try_claim()) return true;
+bool Activity::try_lock(std::chrono::steady_clock::time_point end) {
+  if (try_lock()) return true;
   const auto is_late = [end] { return std::chrono::steady_clock::now() >= end; };
   if (is_late()) return false;
-  // Where this thread gets no core for long, that was no time in which it could try.
+  // Time in which this thread had no core does not count as patience.
   constexpr int least_tries = 50;
-  for (int tries = 1; !try_claim(); ++tries) {
+  for (int tries = 1; !try_lock(); ++tries) {
     if (tries >= least_tries && is_late()) return false;
-    // Who has it may be waiting for this core.
+    // The owner of the lock may need this core.
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   return true;
@@ -155,22 +156,22 @@ void detail::list(const std::shared_ptr<Activity>& activity) noexcept { active()
 
 void activate_to_the_end(const std::shared_ptr<Activity>& activity) noexcept try {
   activate(activity);
-  if (activity->set_chore(true)) return;
-  mpi::leave_chore([activity] {
-    const TriedClaim claim(*activity);
-    if (!claim || !activity->advance()) return false;
-    activity->set_chore(false);
+  if (activity->set_deferred(true)) return;
+  mpi::defer([activity] {
+    const ActivityTryLock lock(*activity);
+    if (!lock || !activity->advance()) return false;
+    activity->set_deferred(false);
     return true;
   });
 } catch (const std::exception&) {
-  activity->set_chore(false);
+  activity->set_deferred(false);
 }
 
 void progress() noexcept {
-  if (mpi::is_forked()) return;  // what is shared with other processes is the parent's
+  if (mpi::is_forked()) return;  // the parent owns what the processes share
   answer_dump_signal();
   active().pass();
-  if (mpi::chores_left() > 0) mpi::do_chores(1);
+  if (mpi::deferred_left() > 0) mpi::run_deferred(1);
 }
 
 bool progress_inside_mpi() {

@@ -1,5 +1,5 @@
 // The dump and its signal.
-#include "execute/dump.hpp"
+#include "progress/dump.hpp"
 
 #include <csignal>
 #include <iostream>
@@ -10,9 +10,9 @@
 #include "base/guarded.hpp"
 #include "base/no_destructor.hpp"
 #include "base/setting.hpp"
-#include "execute/activity.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/communicator.hpp"
+#include "progress/activity.hpp"
 
 namespace vicinal {
 
@@ -36,7 +36,7 @@ class Everything {
     if (!mutex_.try_lock()) return;
     const Lock lock(mutex_, std::adopt_lock);
     for (Activity* activity = first_; activity != nullptr; activity = activity->next_) {
-      if (const ReportClaim claim(*activity); claim) activity->describe(out);
+      if (const ReportLock its(*activity); its) activity->describe(out);
     }
   }
 
@@ -52,12 +52,12 @@ Everything& everything() {
   return *all;
 }
 
-/// Set by the signal.
+/// Set by the signal handler.
 volatile std::sig_atomic_t dump_asked = 0;
 
 constexpr const char* dump_signal_key = "vicinal_dump_signal";
 
-/// The signal that asks for a dump, 0 where none was named, -1 where it cannot be caught.
+/// Returns the signal that requests a dump; 0 if none is named, -1 if it cannot be caught.
 int install_dump_signal() {
   const std::optional<std::string> text = environment_value(dump_signal_key);
   if (!text) return 0;
@@ -67,7 +67,7 @@ int install_dump_signal() {
   return caught ? static_cast<int>(number) : -1;
 }
 
-/// With the library, before anything else: the signal must not kill a rank that has not come far.
+/// When the library is loaded, before anything else: an early signal must not kill the rank.
 const int dump_signal = [] {
   mpi::long_wait_hook = [] { answer_dump_signal(); };
   return install_dump_signal();
@@ -91,7 +91,7 @@ void answer_dump_signal() noexcept {
     describe_pending(text);
     std::cerr << text.str() << std::flush;
   } catch (const std::exception&) {
-    // Without memory for it there is no dump.
+    // If it fails to allocate, there is no dump.
   }
 }
 

@@ -1,5 +1,5 @@
 // Starting and stopping the progress thread.
-#include "execute/progress_thread.hpp"
+#include "progress/progress_thread.hpp"
 
 #include <pthread.h>
 
@@ -11,17 +11,17 @@
 #include "base/guarded.hpp"
 #include "base/no_destructor.hpp"
 #include "base/setting.hpp"
-#include "execute/activity.hpp"
-#include "execute/dump.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/own_progress.hpp"
+#include "progress/activity.hpp"
+#include "progress/dump.hpp"
 
 namespace vicinal {
 
 namespace {
 
-/// It calls MPI only while something is active.
+/// Calls MPI only if something is active.
 class ProgressThread {
  public:
   ProgressThread() = default;
@@ -34,12 +34,12 @@ class ProgressThread {
     thread_ = std::thread([this] { run(); });
     pthread_setname_np(thread_.native_handle(), "vicinal");
   }
-  /// Returns when it is over. Set-up in a later session starts another one.
+  /// Stops the thread and waits for its end. Set-up in a later session starts another one.
   void stop() {
     const Lock lock(mutex_);
     stop_ = true;
     if (!thread_.joinable()) return;
-    // A process that was forked has this object, but not the thread.
+    // A forked process has this object, but not the thread.
     if (mpi::is_forked()) {
       thread_.detach();
     } else {
@@ -50,8 +50,8 @@ class ProgressThread {
 
  private:
   void run() {
-    mpi::Backoff backoff(
-        mpi::Backoff::Naps::short_ones);  // its looks are short, and a program may count on it soon
+    // Short sleeps: its polls are short, and a program may depend on it soon.
+    mpi::Backoff backoff(mpi::Backoff::Naps::short_ones);
     while (!stop_) {
       if (active_count() == 0) {
         answer_dump_signal();
@@ -65,12 +65,12 @@ class ProgressThread {
     }
   }
 
-  Mutex mutex_;  ///< of those who start and stop it
+  Mutex mutex_;  ///< for starting and stopping
   std::atomic<bool> stop_ = false;
   std::thread thread_ VICINAL_GUARDED_BY(mutex_);
 };
 
-/// The thread ends before MPI may.
+/// Stops the thread before MPI may end.
 ProgressThread& progress_thread() {
   static NoDestructor<ProgressThread> thread;
   [[maybe_unused]] static const std::unique_ptr<ProgressThread, void (*)(ProgressThread*)> at_exit(
@@ -78,7 +78,7 @@ ProgressThread& progress_thread() {
   return *thread;
 }
 
-std::atomic<bool> needed = false;  ///< whatever the environment says
+std::atomic<bool> needed = false;  ///< independent of the environment
 
 [[maybe_unused]] const bool thread_hooked = [] {
   mpi::stop_threads_hook = [] { progress_thread().stop(); };

@@ -1,5 +1,5 @@
-/* Every function of the allgathers over a communicator, from C11 with the public header alone: in place
- * and not, with derived datatypes, on a sub-communicator, and with arguments that are wrong. */
+/* Calls every function of allgathers over a communicator, from C11 with the public header alone.
+ * Covers calls in place and not, derived datatypes, a sub-communicator, and invalid arguments. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,10 +23,10 @@ static void expect(int condition, const char* what) {
   ++faults;
 }
 
-/* Rank r contributes r mod 3 + 1 numbers where counts differ, else two. */
+/* Rank r contributes r mod 3 + 1 numbers if counts differ, else two. */
 static int numbers_of(int r, int same) { return same ? 2 : r % 3 + 1; }
 
-/* Makes everything ready for a call; in place, the own block lies where it will be in the end. */
+/* Prepares a call; in place, the own block lies at its final position. */
 static void prepare(int same, int in_place) {
   for (int i = 0; i < 4 * most; ++i) received[i] = -1;
   for (int i = 0; i < 3; ++i) sent[i] = rank * 10 + i;
@@ -79,7 +79,7 @@ static void run(int in_place) {
        MPI_INT, comm, MPI_INFO_NULL, &request);
 }
 
-/* Two numbers with a gap between them on the sender's side. */
+/* Two numbers with a gap between them at the sender. */
 static void run_derived(void) {
   MPI_Datatype spread;
   MPI_Type_vector(2, 1, 2, MPI_INT, &spread);
@@ -123,7 +123,7 @@ int main(int argc, char** argv) {
     run(0);
     run(1);
     run_derived();
-    vicinal_set_regions(comm, "blocks:2"); /* from now on */
+    vicinal_set_regions(comm, "blocks:2"); /* takes effect in later calls */
     run(1);
     run_wrong();
     MPI_Comm_free(&comm);

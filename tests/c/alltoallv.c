@@ -1,5 +1,5 @@
-/* A persistent all-to-all along a ring, from C11 with the public header alone: the plain form, the one
- * with 64-bit counts, and the one with identities. */
+/* A persistent all-to-all along a ring, from C11 with the public header alone: the form with
+ * 32-bit counts, with 64-bit counts, and with identities. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
          "init with 64-bit counts");
   run(&request, received, sent, left, right);
 
-  const int64_t items[3] = {70, 71, 70}; /* the left one wants the first of the right one's two */
+  const int64_t items[3] = {70, 71, 70}; /* left gets the first of right's two */
   expect(vicinal_neighbor_alltoallv_items_init(sent, send_counts, send_places, items, MPI_INT,
                                                received, receive_counts, receive_places, MPI_INT,
                                                graph, info, &request) == MPI_SUCCESS,

@@ -1,6 +1,6 @@
-/* Ranks that let go of a communicator, and come to the end, at very different times: rank 0 frees it and
- * ends at once, and each other rank later than the one before it. `ends never MILLISECONDS`: the last rank
- * does not free it at all. Nobody may hang, and nobody may be killed by what is still under way. */
+/* Ranks free a communicator and finalize at very different times: rank 0 at once, and each other
+ * rank later than the one before. With `ends never MILLISECONDS`, the last rank never frees it.
+ * No rank may hang or crash because of pending operations. */
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   }
   const struct timespec pause = {lag * rank / 1000, lag * rank % 1000 * 1000000};
   nanosleep(&pause, NULL);
-  /* In another order on every second rank. */
+  /* Every second rank frees in another order. */
   for (int i = 0; i < communicators; ++i) {
     if (never && rank == size - 1) break;
     MPI_Comm_free(&comms[rank % 2 == 0 ? i : communicators - 1 - i]);

@@ -1,4 +1,5 @@
-/* Errors as a C program sees them: a class through the communicator's error handler, and a message. */
+/* Errors as a C program sees them: a class through the communicator's error handler, and a
+ * message. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -59,7 +60,7 @@ int main(int argc, char** argv) {
   expect_error(vicinal_start(&request), MPI_ERR_REQUEST, "started again", "a second start");
   if (vicinal_wait(&request) != MPI_SUCCESS || received != last) ++faults;
 
-  /* Halos tell all ranks. */
+  /* Halos report errors on all ranks. */
   const int64_t missing = size;
   vicinal_halo halo = VICINAL_HALO_NULL;
   expect_error(vicinal_halo_create(comm, rank, rank + 1, 1, &missing, MPI_INFO_NULL, &halo),

@@ -1,5 +1,5 @@
-/* Sparse exchanges as a C program calls them: who gets what is found out, errors are told to all,
- * and too small a buffer to the rank that has it alone. */
+/* Sparse exchanges from C: receivers learn what they get. All ranks learn of errors, except for
+ * a buffer that is too small, which only its rank learns of. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,8 +21,7 @@ static void expect_error(int code, int expected, const char* part, const char* w
   ++faults;
 }
 
-/* Each rank sends r + 1 numbers r, r, ... to the next rank, and nothing at all, but a message, to
- * 0. */
+/* Each rank sends r + 1 numbers r, r, ... to the next rank, and an empty message to rank 0. */
 static void check_lists(MPI_Comm comm, MPI_Info info, int wide) {
   const int previous = (rank + size - 1) % size;
   const int destinations[] = {(rank + 1) % size, 0};
@@ -75,7 +74,7 @@ static void check_lists(MPI_Comm comm, MPI_Info info, int wide) {
          "vicinal_received_free");
 }
 
-/* Every second number of each rank's six, from a type with gaps and to another. */
+/* Every second of each rank's six numbers, from one type with gaps to another type. */
 static void check_blocks(MPI_Comm comm, const char* method) {
   MPI_Info info;
   MPI_Info_create(&info);
@@ -104,7 +103,7 @@ static void check_blocks(MPI_Comm comm, const char* method) {
   MPI_Info_free(&info);
 }
 
-/* Each rank asks all others to add its number to theirs. */
+/* Each rank asks all ranks to add its number to theirs. */
 static void check_query(MPI_Comm comm, MPI_Info info) {
   int destinations[64], counts[64], displacements[64], answers[64];
   for (int i = 0; i < size; ++i) {
@@ -136,7 +135,7 @@ static void check_query(MPI_Comm comm, MPI_Info info) {
   vicinal_received_free(&replies);
 }
 
-/* The last rank is at fault, and all are told. */
+/* The last rank fails, and all ranks learn of it. */
 static void check_errors(MPI_Comm comm) {
   const int mine = rank == size - 1, class = mine ? MPI_ERR_COUNT : MPI_ERR_OTHER;
   const int next = (rank + 1) % size, count = mine ? -1 : 1, none = 0, lost = mine ? size : next;

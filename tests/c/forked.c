@@ -1,5 +1,6 @@
-/* A process that a rank forks, and which ends as any other does, harms nobody: exchanges go on before,
- * while and after it ends, shared memory keeps what is in it, and the progress thread runs on. */
+/* A process that a rank forks, and that ends normally, has no effect on the rank. Exchanges
+ * continue before, while and after it ends; shared memory keeps its contents; the progress
+ * thread continues. */
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <signal.h>
@@ -17,7 +18,7 @@ static vicinal_graph graph = VICINAL_GRAPH_NULL;
 static vicinal_halo halo = VICINAL_HALO_NULL;
 static vicinal_request request = VICINAL_REQUEST_NULL;
 
-/* What a child does that lets go of what it has inherited, before it ends by `exit`. */
+/* Frees inherited objects in a child, which then ends by exit(). */
 static void let_go(void) {
   vicinal_request_free(&request);
   vicinal_graph_free(&graph);
@@ -28,7 +29,7 @@ static int is_refused(int code) {
   return code != MPI_SUCCESS && strstr(vicinal_error_message(), "forked") != NULL;
 }
 
-/* What a child does that uses what it has inherited: it is told that only the rank may. */
+/* Uses inherited objects in a child, which is refused. */
 static int use(int rank, int size, double* sent, double* received) {
   double value = rank, ghost = -1;
   vicinal_graph another = VICINAL_GRAPH_NULL;
@@ -48,7 +49,7 @@ static int use(int rank, int size, double* sent, double* received) {
                                                   &another));
 }
 
-/* Whether the child has ended well, and in time. */
+/* Returns whether the child has ended without error and in time. */
 static int has_ended_well(pid_t child) {
   const struct timespec pause = {0, 10000000};
   for (int i = 0; i < patience * 100; ++i) {
@@ -74,7 +75,7 @@ int main(int argc, char** argv) {
   int others[2] = {(rank + size - 1) % size, (rank + 1) % size};
   vicinal_graph_create_adjacent(MPI_COMM_WORLD, 2, others, MPI_UNWEIGHTED, 2, others,
                                 MPI_UNWEIGHTED, info, 0, &graph);
-  /* Blocks so large that what holds them goes back to the system when it is freed. */
+  /* The blocks are so large that freeing them returns their memory to the system. */
   double* sent = malloc(2 * values * sizeof *sent);
   double* received = malloc(2 * values * sizeof *received);
   vicinal_neighbor_alltoall_init(sent, values, MPI_DOUBLE, received, values, MPI_DOUBLE, graph,
@@ -85,7 +86,8 @@ int main(int argc, char** argv) {
   for (int round = 0; round < children; ++round) {
     for (int i = 0; i < 2 * values; ++i) sent[i] = rank * 100 + round;
     vicinal_start(&request);
-    /* One that just ends, one that frees first, one that uses what it has; while an exchange is in flight. */
+    /* While an exchange is in flight: a child that just ends, one that frees first, one that
+     * uses objects. */
     fflush(stdout);
     const pid_t child = fork();
     if (child == 0) {

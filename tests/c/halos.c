@@ -1,5 +1,6 @@
-/* Halos from C11 with the public header alone: the three forms of creation, exchange and reverse, maps
- * and statistics, blocks and several vectors, with the ghosts at the end of the owned array. */
+/* Halos from C11 with the public header alone: the three forms of creation, exchange and
+ * reverse, maps and statistics. Uses blocks and several vectors, with the ghosts at the end of
+ * the owned array. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* Ranks that come to the end of MPI with something under way; the progress thread, where there is one, is gone
- * before MPI ends. `leaving failed`: rank 0's last call has failed,
- * so that it has nothing to wait for, while the others still need its part in it. `leaving started`: exchanges
- * were started and are never waited for, which is the program's fault; requests are freed after the end, and used, which is refused. It
- * may take a while, and must neither hang nor abort. */
+/* Ranks reach the end of MPI with operations in flight; the progress thread, if any, ends before
+ * MPI. With `leaving failed`, rank 0's last call has failed, so it has nothing to wait for, but
+ * other ranks need its participation. With `leaving started`, started exchanges are never waited
+ * for, which is an error of the program. After MPI's end, requests are freed and used; use is
+ * refused. Ending may take a while, but must neither hang nor abort. */
 #include <dirent.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ enum { calls = 9, most = 64 };
 static int rank, size;
 static vicinal_graph graph = VICINAL_GRAPH_NULL;
 
-/* How many threads of this process are named after the library. */
+/* Returns the number of threads of this process that have the library's name. */
 static int own_threads(void) {
   int found = 0;
   DIR* threads = opendir("/proc/self/task");
@@ -31,7 +31,7 @@ static int own_threads(void) {
   return found;
 }
 
-/* Called first of all by MPI_Finalize, where MPICH does not lock any more. */
+/* MPI_Finalize() calls this first, when MPICH no longer locks. */
 static int at_the_end(MPI_Comm self, int key, void* value, void* extra) {
   (void)self, (void)key, (void)value, (void)extra;
   if (own_threads() != 0) {

@@ -1,6 +1,6 @@
-/* A program that asks for things, for tests/test_log.py: `logged KEY VALUE ...`. It makes two communicators,
- * on each a graph of all ranks and a halo with these info keys, exchanges by them in all forms, and prints
- * nothing. What is said of it, the library says. */
+/* A program with info keys, for tests/test_log.py: `logged KEY VALUE ...`. On two communicators,
+ * it creates a graph of all ranks and a halo with these keys, and exchanges in all forms. It
+ * prints nothing itself; only the library logs. */
 #include <mpi.h>
 #include <vicinal/vicinal.h>
 

@@ -1,4 +1,5 @@
-/* Mistakes that a library can tell from its own tables: each is an error in words, and what follows goes well. */
+/* Errors that the library detects from its own tables: each has a message, and later calls
+ * succeed. */
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <pthread.h>
@@ -85,7 +86,7 @@ static void handles(void) {
                "freed twice");
   expect_error(vicinal_graph_neighbors(graph_copy, &degree, sources, NULL, NULL), MPI_ERR_ARG,
                freed, "neighbours of a freed graph");
-  /* The place of the freed one is in use again. */
+  /* The slot of the freed graph is in use again. */
   vicinal_graph another = ring();
   expect_error(vicinal_neighbor_alltoall(&sent, 1, MPI_INT, &received, 1, MPI_INT, graph_copy),
                MPI_ERR_ARG, freed, "a call on it");
@@ -99,7 +100,7 @@ static void handles(void) {
   arrived_copy = arrived;
   vicinal_received_free(&arrived);
   expect_error(vicinal_received_free(&arrived_copy), MPI_ERR_ARG, freed, "received, freed twice");
-  /* What never was a handle, and one of another kind. */
+  /* A pointer that never was a handle, and a handle of another kind. */
   double something[8] = {0};
   vicinal_graph garbage = (vicinal_graph)(void*)something;
   expect_error(vicinal_graph_free(&garbage), MPI_ERR_ARG, freed, "garbage");
@@ -109,7 +110,7 @@ static void handles(void) {
   vicinal_graph_free(&graph);
 }
 
-/* Receive regions that overlap, in whatever order they are given. */
+/* Receive regions that overlap, in any order. */
 static void overlaps(void) {
   const int around[3] = {next, last, rank};
   vicinal_graph graph = VICINAL_GRAPH_NULL;
@@ -132,7 +133,7 @@ static void overlaps(void) {
   expect(vicinal_neighbor_alltoallv(sent, counts, places, MPI_INT, received, counts, upside_down,
                                     MPI_INT, graph) == MPI_SUCCESS,
          "blocks in descending order");
-  /* Columns of a matrix lie in each other, and share nothing. */
+  /* Columns of a matrix interleave but share no memory. */
   MPI_Datatype column, resized;
   MPI_Type_vector(2, 1, 3, MPI_INT, &column);
   MPI_Type_create_resized(column, 0, sizeof(int), &resized);
@@ -174,7 +175,7 @@ static void operators(void) {
   vicinal_halo_free(&halo);
 }
 
-/* A type of another size on the last rank: all ranks learn of it where the request is made. */
+/* The last rank uses a type of another size: all ranks learn of it when the request is made. */
 static void sizes(void) {
   vicinal_halo halo = halo_of_next("1");
   double owned = rank, ghost = -1;
@@ -210,7 +211,7 @@ static void* start_too(void* nothing) {
   return nothing;
 }
 
-/* The last rank starts exchanges of one halo from two threads: the others do not wait for it. */
+/* The last rank starts exchanges of one halo from two threads: other ranks do not wait for it. */
 static void threads(void) {
   other.halo = halo_of_next("1");
   double owned = rank, ghost = -1;
@@ -226,7 +227,7 @@ static void threads(void) {
              other.message);
     }
     expect(vicinal_wait(&request) == MPI_SUCCESS && ghost == next, "wait");
-    /* The one that has failed there counts. */
+    /* The exchange that failed there counts. */
     if (rank == size - 1) continue;
     const int code = vicinal_halo_exchange(other.halo, &owned, &ghost, 1, MPI_DOUBLE);
     expect(code == (next == size - 1 ? MPI_ERR_OTHER : MPI_SUCCESS), "an exchange without one");
@@ -234,8 +235,9 @@ static void threads(void) {
   vicinal_halo_free(&other.halo);
 }
 
-/* Two threads of each rank exchange by one halo. Each exchange ends: well, or with an error that says why, here or on
- * the rank that it came from. All ranks have made as many in the end, so the next one goes well. */
+/* Two threads of each rank exchange by one halo. Each exchange succeeds or returns the reason
+ * for its failure, here or on the rank that caused it. All ranks end with the same number of
+ * exchanges, so the next one succeeds. */
 static void* exchange_at_once(void* wrong) {
   for (int round = 0; round < 20; ++round) {
     double owned = rank, ghost = -1;

@@ -1,5 +1,5 @@
-/* Every function of the neighborhood collectives once, from C11 with the public header alone: on a ring
- * made by hand, and on one that is a Cartesian communicator. */
+/* Calls each function of the neighborhood collectives once, from C11 with the public header
+ * alone. Uses a ring made by hand, and a Cartesian one. */
 #include <mpi.h>
 #include <stdio.h>
 #include <vicinal/vicinal.h>
@@ -20,7 +20,7 @@ static void expect(int condition, const char* what) {
   ++faults;
 }
 
-/* Entry 0 of the buffers is the left neighbour's, entry 1 the right one's. */
+/* Entry 0 of the buffers belongs to the left neighbour, entry 1 to the right one. */
 static void verify(int code, int gathers, int form, const char* what) {
   expect(code == MPI_SUCCESS, what);
   if (form == 2) expect(vicinal_start(&request) == MPI_SUCCESS, what);
@@ -97,7 +97,8 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   types[0] = types[1] = MPI_INT;
 
-  /* Edges between two ranks pair in order, and on one or two ranks both neighbours are the same one. */
+  /* Edges between two ranks pair in order. On one or two ranks, both neighbours are the same
+   * rank. */
   const int left = (rank + size - 1) % size, right = (rank + 1) % size;
   const int destinations[2] = {left, right}, sources[2] = {left, right};
   if (size > 2) {

@@ -1,5 +1,5 @@
-/* Under MPI_THREAD_FUNNELED, threads that never call MPI make the parts of what goes round a ring and mark
- * them, while the main thread waits. */
+/* Under MPI_THREAD_FUNNELED, threads that never call MPI produce partitions of a ring exchange
+ * and mark them ready, while the main thread waits. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static int value(int from, int edge, int element, int in_round) {
   return ((in_round * size + from) * 2 + edge) * elements + element;
 }
 
-/* The partitions of both neighbours that are this thread's. */
+/* Produces this thread's partitions for both neighbours. */
 static void* make(void* number) {
   const int thread = *(const int*)number, part = elements / (threads * each);
   for (int i = 0; i < each; ++i) {

@@ -1,5 +1,6 @@
-/* A communicator on which the library is set up is freed while messages of the program are pending on it. MPICH deletes it from inside the wait
- * for them, at MPI_THREAD_MULTIPLE with its lock held. What is left of the library's communicator is freed before MPI ends. */
+/* Frees a communicator with the library set up while the program's messages are pending on it.
+ * MPICH deletes it inside the wait for them, at MPI_THREAD_MULTIPLE with its lock held. The
+ * library's own communicator is freed before MPI ends. */
 #include <mpi.h>
 #include <stdio.h>
 #include <vicinal/vicinal.h>

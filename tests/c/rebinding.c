@@ -1,8 +1,9 @@
-/* Calls with other buffers each time: right values, and memory that does not grow. `rebinding WAY CALLS
- * STRATEGY` measures; WAY is halo, init (a persistent request each time) or nonblocking. Each fails where
- * a rank's writable memory grows after the first tenth of the calls by more than 1 MiB and 16 bytes a call:
- * less than the smallest thing that could be lost, and more than MPI keeps at hand when a rank is late.
- * Without arguments all run a few times, for their values. */
+/* Calls with changing buffers: values must be right, and memory must not grow. `rebinding WAY
+ * CALLS STRATEGY` measures; WAY is halo, init (a new persistent request each time) or
+ * nonblocking. It fails if a rank's writable memory grows after the first tenth of the calls by
+ * more than 1 MiB and 16 bytes a call. This limit is less than the smallest possible leak, and
+ * more than MPI retains when a rank is late. Without arguments, all forms run a few times, for
+ * their values. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static vicinal_halo halo = VICINAL_HALO_NULL;
 static MPI_Info info;
 static double sent[sets][2 * count], received[sets][2 * count];
 
-/* What is mapped, not what is resident: the kernel may put pages out, and in again. */
+/* Returns mapped rather than resident memory: the kernel may page memory out and in. */
 static long writable(void) {
   long pages = 0;
   FILE* file = fopen("/proc/self/statm", "r");
@@ -48,7 +49,7 @@ static void exchange(const char* way, double* from, double* to) {
   vicinal_wait(&request);
 }
 
-/* Each rank sends `rank`, and the number of the call, to those before and after it. */
+/* Each rank sends `rank` and the number of the call to its two neighbours. */
 static int wrong_after(const char* way, long call) {
   double* const from = sent[call % sets];
   double* const to = received[(call / 2) % sets];
@@ -64,7 +65,7 @@ static int wrong_after(const char* way, long call) {
   return wrong;
 }
 
-/* How many values were wrong, and by how much memory has grown. */
+/* Returns the number of wrong values; sets `growth` to the growth of memory. */
 static int run(const char* way, long calls, long* growth) {
   int wrong = 0;
   long first = 0;
@@ -89,7 +90,7 @@ int main(int argc, char** argv) {
   MPI_Info_set(info, "vicinal_strategy", argc > 3 ? argv[3] : "aggregate");
   vicinal_graph_create_adjacent(MPI_COMM_WORLD, 2, neighbours, MPI_UNWEIGHTED, 2, neighbours,
                                 MPI_UNWEIGHTED, info, 0, &graph);
-  /* Ranks own 2 * count indices each; the ghosts are half of each neighbour's. */
+  /* Each rank owns 2 * count indices; the ghosts are half of each neighbour's. */
   int64_t needed[2 * count];
   for (int i = 0; i < count; ++i) {
     needed[i] = (int64_t)before * 2 * count + i;

@@ -1,5 +1,6 @@
-/* Sessions alone: the library is used on a communicator of a session, in one session after the other, with nothing of MPI_Init. What is freed
- * after its session has ended, and what is used then, harms nobody. */
+/* Sessions without MPI_Init(): the library is used on communicators of sessions, one session
+ * after the other. Objects may be freed after their session has ended; using them then is
+ * harmless. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* What a rank says of its waits, for tests/test_trouble.py. `slow FILE`: rank 0 says it there, and the last
- * rank comes to each of the things that ranks wait for each other in only when rank 0 has said that it
- * waits. Without an argument nobody is late. */
+/* Reports of waiting ranks, for tests/test_trouble.py. With `slow FILE`, rank 0 reports there.
+ * The last rank enters each operation only after rank 0 has reported that it waits. Without an
+ * argument, no rank is late. */
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ enum { most = 64 };
 static int rank, size;
 static const char* path;
 
-/* Whether rank 0 has said that it waits since it has written `what`. */
+/* Returns whether rank 0 has reported a wait since it wrote `what`. */
 static int waits(const char* what) {
   static char text[1 << 16];
   FILE* file = fopen(path, "r");
@@ -24,7 +24,7 @@ static int waits(const char* what) {
   return since != NULL && strstr(since, " waits for ") != NULL;
 }
 
-/* All have come this far; then the last rank is late. */
+/* Lets all ranks reach this point, then delays the last rank. */
 static void before(const char* what) {
   MPI_Barrier(MPI_COMM_WORLD);
   if (path == NULL) return;

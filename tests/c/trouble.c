@@ -1,9 +1,9 @@
-/* A program in trouble, for tests/test_trouble.py. `trouble killed`: the last rank kills itself in the
- * middle of an exchange. `trouble dump FILE`: rank 0 waits for the others, who come only once it has
- * written to FILE, as a signal has asked it to; `trouble dump-testing FILE`: the same where ranks test and
- * never wait. `trouble late MILLISECONDS`: the last rank comes so much
- * later. `trouble order LOG`: rank 0 creates a halo, and each other rank a graph; each ends once the logs LOG.RANK say that
- * all ranks wait. Without an argument nothing happens in the middle. */
+/* A program with failures, for tests/test_trouble.py. `trouble killed`: the last rank kills
+ * itself during an exchange. `trouble dump FILE`: rank 0 waits for the others, which continue
+ * only after a signal has made it write to FILE. `trouble dump-testing FILE`: likewise, but
+ * ranks test and never wait. `trouble late MILLISECONDS`: the last rank comes that much later.
+ * `trouble order LOG`: rank 0 creates a halo, other ranks a graph; each ends when the logs
+ * LOG.RANK say that all ranks wait. Without an argument, no failure occurs. */
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <pthread.h>
@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
                                 MPI_UNWEIGHTED, info, 0, &graph);
   vicinal_neighbor_alltoallv_init(sent, counts, places, MPI_INT, received, counts, places, MPI_INT,
                                   graph, info, &request);
-  /* And once straight, without a plan of its own. */
+  /* A second graph without relays or its own plan. */
   vicinal_graph straight = VICINAL_GRAPH_NULL;
   vicinal_request call = VICINAL_REQUEST_NULL;
   int arrived[most];

@@ -1,9 +1,9 @@
-// The performance model of Bienz, Gautam and Kharel 2022, sections 2 and 4: what an allgather over p
-// ranks costs by Bruck's algorithm, plain and locality-aware, where messages inside a region of
-// p_l ranks are cheaper than those between regions.
+// The performance model of Bienz, Gautam and Kharel 2022, sections 2 and 4. It gives the cost of an
+// allgather over p ranks by Bruck's algorithm, plain and locality-aware. Messages inside a region
+// of p_l ranks are cheaper than messages between regions.
 //
-// The functions are the paper's equations as printed. Where its own text counts otherwise, the
-// function says so; tests/cpp/unit/allgather_model.cpp puts them side by side with what plans send.
+// The functions are the paper's equations as printed. If the paper's own text counts otherwise, the
+// function says so. tests/cpp/unit/allgather_model.cpp compares them with what plans send.
 #pragma once
 
 namespace vicinal {
@@ -14,7 +14,7 @@ struct Postal {
   double seconds_per_byte = 0;  ///< beta
 };
 
-/// What the rank that communicates most sends.
+/// Amount sent by the rank that communicates most.
 struct Sent {
   double messages = 0;  ///< n
   double bytes = 0;     ///< s
@@ -37,8 +37,8 @@ double postal_seconds(const Sent& sent, const Postal& link);
 double locality_seconds(const Sent& local, const Postal& near, const Sent& non_local,
                         const Postal& far);
 
-/// What section 4's text counts: Bruck's algorithm on the rank all of whose messages leave its
-/// region, log2(p) of them.
+/// Counts as the text of section 4 does: Bruck's algorithm on a rank whose log2(p) messages all
+/// leave its region.
 Sent bruck_sent(const AllgatherModel& model);
 
 /// Steps between regions of the locality-aware algorithm: log of r to base p_l.
@@ -49,13 +49,13 @@ Sent locality_bruck_non_local(const AllgatherModel& model);
 /// each.
 Sent locality_bruck_local(const AllgatherModel& model);
 
-/// Equation 3: seconds for Bruck's algorithm. It takes off one byte of the total where the text
-/// takes off one value.
+/// Equation 3: seconds for Bruck's algorithm. It subtracts one byte from the total where the text
+/// subtracts one value.
 double bruck_seconds(const AllgatherModel& model, const Postal& far);
 
-/// Equation 4: seconds for the locality-aware algorithm. It counts one local latency for each
-/// sharing where the text counts log2(p_l), and b / p_l bytes between regions, which is what the
-/// last step alone moves.
+/// Equation 4: seconds for the locality-aware algorithm. It counts one local latency for each local
+/// allgather where the text counts log2(p_l). It counts b / p_l bytes between regions, which is
+/// what the last step alone moves.
 double locality_bruck_seconds(const AllgatherModel& model, const Postal& near, const Postal& far);
 
 }  // namespace vicinal

@@ -1,4 +1,4 @@
-// Allgathers over all ranks, and the machines on which they are planned.
+// Allgather patterns over all ranks, and machines on which to plan them.
 #pragma once
 
 #include <memory>
@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "locality/machine.hpp"
+#include "negotiate/planner.hpp"
+#include "negotiate/virtual_ranks.hpp"
 #include "pattern/allgather_pattern.hpp"
-#include "planners/planner.hpp"
-#include "planners/virtual_ranks.hpp"
 
 namespace vicinal::testing {
 
-/// Rank r contributes counts[r] elements.
+/// Returns every rank's pattern; rank r contributes counts[r] elements.
 inline std::vector<Pattern> allgather_patterns(const std::vector<Index>& counts, Index gap = 0) {
   std::vector<Pattern> patterns;
   for (int rank = 0; rank < static_cast<int>(counts.size()); ++rank) {
@@ -30,8 +30,8 @@ inline PlanOptions allgather_options(bool shared_memory) {
   return options;
 }
 
-/// Regions of `region` ranks on hosts of `host` ranks, all contiguous; inner regions of `inner`
-/// ranks, where it is not 0.
+/// Builds contiguous regions of `region` ranks on hosts of `host` ranks. Inner regions have `inner`
+/// ranks; 0 means none.
 inline std::shared_ptr<const Machine> block_machine(int size, int region, int host, int inner = 0) {
   std::vector<int> regions, hosts, inners;
   for (int rank = 0; rank < size; ++rank) {
@@ -42,7 +42,7 @@ inline std::shared_ptr<const Machine> block_machine(int size, int region, int ho
   return std::make_shared<const Machine>(regions, hosts, inners);
 }
 
-/// Any labels at all: regions of unequal sizes whose ranks lie anywhere.
+/// Draws arbitrary labels: regions have unequal sizes and their ranks may lie anywhere.
 inline std::shared_ptr<const Machine> random_machine(int size, unsigned seed) {
   std::mt19937 random(seed);
   const auto labels = [&] {

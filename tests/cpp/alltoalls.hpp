@@ -1,4 +1,4 @@
-// Exchanges between all ranks, in which each has something for each, and what planning them comes to.
+// Alltoall patterns over all ranks, and the faults that planning them raises.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "allgathers.hpp"
-#include "planners/plan_alike.hpp"
+#include "negotiate/plan_alike.hpp"
 
 namespace vicinal::testing {
 
-/// `count(from, to)` elements for each pair; the blocks of a rank lie one after the other, with `gap` elements between them.
+/// Gives each pair `count(from, to)` elements. A rank's blocks are consecutive, `gap` elements
+/// apart.
 template <class Count>
 std::vector<Pattern> alltoall_patterns(int size, Index gap, Count count) {
   std::vector<Pattern> patterns(static_cast<std::size_t>(size));
@@ -36,7 +37,7 @@ inline std::vector<Pattern> equal_alltoall(int size, Index count) {
   return alltoall_patterns(size, 0, [&](int, int) { return count; });
 }
 
-/// Blocks of up to 6 elements, a third of them empty.
+/// Draws blocks of up to 6 elements; a third of them are empty.
 inline std::vector<Pattern> random_alltoall(int size, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_int_distribution<Index> any(-3, 6);
@@ -64,7 +65,8 @@ inline std::vector<Plan> planned_alltoall(const std::string& planner,
   return planned_allgather(planner, machine, patterns, options);
 }
 
-/// What each rank throws, if it does; `culprit` has a null buffer, if there is one.
+/// Returns each rank's error, if it throws one. A non-negative `culprit` is a rank with a null
+/// buffer.
 inline std::vector<std::optional<Error>> faults_of_alltoall(
     const std::string& planner, const std::shared_ptr<const Machine>& machine,
     const std::vector<Pattern>& patterns, const PlanOptions& options, int culprit = -1) {

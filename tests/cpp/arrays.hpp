@@ -1,4 +1,5 @@
-// Arrays of 64-bit numbers for the user's buffers, in the host's memory or where only jobs reach them.
+// Arrays of 64-bit integers for user buffers: in host memory, or in memory that only copy jobs
+// reach.
 #pragma once
 
 #include <algorithm>
@@ -22,15 +23,15 @@ class HostArray {
   std::vector<std::int64_t> values_;
 };
 
-/// Whether one exchange may have a side in delayed memory and one in the host's: not where the tests have that
-/// treated as of another kind.
+/// Returns whether one exchange may combine delayed memory on one side with host memory on the
+/// other. It may not where the tests treat host memory as another kind.
 inline bool delayed_goes_with_host() {
   const int here = 0;
   MemoryKind& kind = kind_of(&here);
   return kind.is_reachable() || &kind == &delayed_memory();
 }
 
-/// What data() gives is only for handing over.
+/// An array in delayed memory. The pointer from data() may be passed on, but not dereferenced.
 class DelayedArray {
  public:
   DelayedArray(const std::vector<std::int64_t>& values)
@@ -56,7 +57,7 @@ class DelayedArray {
   MemoryBlock memory_;
 };
 
-/// The same in a device's memory, which its jobs fill and read.
+/// An array in device memory, which the kind's copy jobs fill and read.
 class DeviceArray {
  public:
   DeviceArray(MemoryKind& kind, const std::vector<std::int64_t>& values)

@@ -1,4 +1,4 @@
-// Allgathers over graphs: every rank has one block of items, the same for all of its neighbours.
+// Allgathers over graphs: each rank sends one block of items to all of its neighbors.
 #pragma once
 
 #include <map>
@@ -9,10 +9,10 @@
 
 namespace vicinal::testing {
 
-/// By rank: whom it sends to, with repetitions where several edges go to one rank.
+/// Destinations of each rank, repeated where several edges go to one rank.
 using OutEdges = std::vector<std::vector<int>>;
 
-/// The patterns of an allgather over the graph; rank r has `items(r)` items.
+/// Returns the patterns of an allgather over the graph; rank r has `items(r)` items.
 template <class Items>
 std::vector<Pattern> block_patterns(const OutEdges& graph, Items items) {
   std::vector<Pattern> patterns(graph.size());
@@ -30,7 +30,7 @@ std::vector<Pattern> block_patterns(const OutEdges& graph, Items items) {
   return patterns;
 }
 
-/// Erdős and Rényi's random graph: each edge is there with probability `density`.
+/// Draws an Erdős-Rényi graph: each edge exists with probability `density`.
 inline OutEdges random_graph(int ranks, double density, unsigned seed) {
   std::mt19937 generator(seed);
   std::bernoulli_distribution edge(density);

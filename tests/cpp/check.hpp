@@ -1,4 +1,4 @@
-// A test framework of one page: a registry of cases, checks that throw, and nothing to install.
+// A small test framework: a registry of cases, and checks that throw. It needs no installation.
 #pragma once
 
 #include <cstdlib>
@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 
-/// Whether this program is built with the address sanitizer.
+/// Defined if this program is built with the address sanitizer.
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
 #elif defined(__has_feature)
@@ -35,25 +35,25 @@ struct Registration {
   Registration(const char* name, void (*run)()) { cases().push_back({name, run}); }
 };
 
-/// What `skip` throws: neither a pass nor a failure, and no std::exception, so that no case takes it
-/// for a fault.
+/// Thrown by `skip`: neither a pass nor a failure. It is no std::exception, so that no case catches
+/// it as an error.
 struct Skipped {
   std::string why;
 };
 
-/// Ends a case that cannot run here, for want of ranks, threads, memory or data; `why` says what it
-/// needs. All ranks call it, or none. A case that leaves early in another way counts as passed.
+/// Ends a case that cannot run here for lack of ranks, threads, memory or data; `why` says what it
+/// needs. Collective: all ranks call it, or none. A case that returns early counts as passed.
 [[noreturn]] inline void skip(const std::string& why) { throw Skipped{why}; }
 
-/// Ends a case of thousands of ranks where it would take minutes: what it adds to smaller ones beside it are numbers, not
-/// ways to touch memory.
+/// Skips a case with thousands of ranks that would take minutes under sanitizers. Smaller cases
+/// already access memory in the same ways.
 inline void skip_if_sanitized() {
 #if defined(SANITIZED)
   skip("takes minutes with sanitizers");
 #endif
 }
 
-/// Whether a case tries all that it could (VICINAL_TEST_TIER=all, `make check-all`), or less of the same kind.
+/// Returns whether cases run in full (VICINAL_TEST_TIER=all, `make check-all`) or reduced.
 inline bool everything() {
   const char* const tier = std::getenv("VICINAL_TEST_TIER");
   return tier != nullptr && std::string_view(tier) == "all";
@@ -111,7 +111,8 @@ void check_throws(const char* file, int line, const char* text, Fault fault, Act
 
 #define CHECK_EQUAL(a, b) vicinal::testing::check_equal(__FILE__, __LINE__, #a " == " #b, (a), (b))
 
-/// Checks that the expression throws a vicinal::Error of that fault, with `part` in its message.
+/// Checks that the expression throws a vicinal::Error of the given fault, with `part` in its
+/// message.
 #define CHECK_THROWS(fault, expression, part) \
   vicinal::testing::check_throws(             \
       __FILE__, __LINE__, #expression, fault, [&] { static_cast<void>(expression); }, part)

@@ -1,4 +1,4 @@
-// Calls with counts on a circle of ranks, each with buffers of its own that end where no memory is.
+// Calls with counts on a ring of ranks. Each call has its own buffers, which end at a guard page.
 #pragma once
 
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ namespace vicinal::counted {
 
 using namespace testing;
 
-/// Room for so many bytes that ends where no memory is, so that a byte too many is a crash.
+/// A buffer of `bytes` that ends at a guard page, so that an access beyond its end crashes.
 class Guarded {
  public:
   explicit Guarded(std::size_t bytes) {
@@ -45,10 +45,11 @@ class Guarded {
   std::byte* data_ = nullptr;
 };
 
-/// How many values edge `twin` of those from one rank to another carries in a call.
+/// Number of values that the `twin`-th edge between two ranks carries in a call.
 using Sizes = std::function<int(int number, int from, int to, int twin)>;
 
-/// Ranks in a circle, each with edges to those up to two places on, two to its next; and a graph of them.
+/// A ring of ranks with its graph. Each rank sends to the next rank by two edges, and to the rank
+/// after that by one.
 struct Circle {
   int rank = world_rank();
   int size = world_size();
@@ -67,7 +68,7 @@ struct Circle {
                                 {"vicinal_regions", few_regions(size)}},
                           &graph));
   }
-  /// Which of the edges between its two ranks an edge is.
+  /// Returns the index of an edge among the edges with the same peer.
   [[nodiscard]] static int twin(const std::vector<int>& peers, std::size_t edge) {
     return static_cast<int>(
         std::count(peers.begin(), peers.begin() + static_cast<long>(edge), peers[edge]));
@@ -84,7 +85,7 @@ inline std::int64_t value(int number, int from, int to, int twin, int i) {
 enum class Form { alltoallv, alltoallw, allgatherv };
 inline constexpr Form forms[] = {Form::alltoallv, Form::alltoallw, Form::allgatherv};
 
-/// One call with buffers of its own, which end where no memory is.
+/// One call with its own buffers, which end at a guard page.
 struct Call {
   const Circle& circle;
   Form form;
@@ -125,11 +126,11 @@ struct Call {
     }
     std::fill_n(received->values(), in, -1);
   }
-  /// Has sides lie in memory of other kinds; null leaves one where it is.
+  /// Moves a side into memory of another kind; null leaves it where it is.
   void move_to(MemoryKind* sends, MemoryKind* receives) {
     const auto all = [](const Guarded& of, int count) {
       std::vector<std::int64_t> values(of.values(), of.values() + count);
-      values.push_back(-1);  // none is empty
+      values.push_back(-1);  // no array is empty
       return values;
     };
     if (sends != nullptr) sent_there.emplace(*sends, all(*sent, sent_in_all));
@@ -142,7 +143,7 @@ struct Call {
     return received_there ? received_there->data() : received->values();
   }
   [[nodiscard]] bool gathers() const { return form == Form::allgatherv; }
-  /// One block to all has one size.
+  /// Returns an edge's size; in an allgatherv, all edges of a rank have one size.
   [[nodiscard]] int size_of(const Sizes& sizes, int from, int to, int twin) const {
     return gathers() ? sizes(number, from, 0, 0) : sizes(number, from, to, twin);
   }
@@ -200,7 +201,7 @@ struct Call {
   }
 };
 
-/// The same on whoever asks, and different from call to call.
+/// A size that all ranks compute alike, and that changes from call to call.
 inline int random_size(int number, int from, int to, int twin) {
   const unsigned mixed =
       static_cast<unsigned>(((number * 37 + from) * 41 + to) * 43 + twin) * 2654435761U;
@@ -216,7 +217,7 @@ inline void for_each_way(const std::function<void(const Circle&)>& test) {
   test(Circle("two-step", "shared", "8"));
 }
 
-/// Calls in a loop, from the first until several reviews have been held.
+/// Runs blocking calls in a loop that spans several replans.
 inline void run_loop(const Circle& circle, Form form, const Sizes& sizes, int calls = 40) {
   for (int number = 0; number < calls; ++number) {
     Call call(circle, form, number, sizes);

@@ -1,4 +1,4 @@
-// Copies on a GPU, by jobs whose results are looked at.
+// Copies on a GPU by jobs, with checks of their results.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace vicinal::testing {
 
 constexpr Index words_of_a_copy = 40;
 
-/// Copies of each form: words in another order, one piece, and runs of unequal length.
+/// Returns runs of one of three forms: reordered words, one piece, or runs of unequal length.
 inline std::vector<CopyRun> runs_of(int number) {
   switch (number % 3) {
     case 0: return {{1, 0, 1}, {0, 1, 1}, {5, 2, 1}};
@@ -24,7 +24,7 @@ inline std::vector<CopyRun> runs_of(int number) {
   }
 }
 
-/// Copies from one array, each to one of its own.
+/// Copies from one array into one target array each.
 class Copies {
  public:
   Copies(const DriverDouble& gpu, int count) : memory_(gpu.memory()), source_(memory_, numbers()) {
@@ -40,7 +40,7 @@ class Copies {
     return jobs_[i]->begin(reinterpret_cast<const std::byte*>(source_.data()),
                            reinterpret_cast<std::byte*>(targets_[i].data()));
   }
-  /// As before the first.
+  /// Resets all targets to their initial values.
   void forget() {
     for (DeviceArray& target : targets_)
       target.fill(std::vector<std::int64_t>(words_of_a_copy, -1));
@@ -54,7 +54,7 @@ class Copies {
   void finish() {
     for (std::size_t i = 0; i < jobs_.size(); ++i) finish(i);
   }
-  /// Whether a copy has been done, and nothing else in its target.
+  /// Returns whether the target holds the copied words if `done`, and is otherwise unchanged.
   [[nodiscard]] bool is_right(std::size_t i, bool done) const {
     std::vector<std::int64_t> expected(words_of_a_copy, -1);
     for (const CopyRun& run : runs_of(static_cast<int>(i) % 30)) {
@@ -78,7 +78,7 @@ class Copies {
   std::vector<std::unique_ptr<MemoryJob>> jobs_;
 };
 
-/// One copy of many words, in another order.
+/// One copy of many words, in reverse order.
 class Turned {
  public:
   Turned(const DriverDouble& gpu, Index count)
@@ -95,7 +95,7 @@ class Turned {
     begin_at_once();
   }
   void forget() { target_.fill(numbers(static_cast<Index>(turned_.size()), 7)); }
-  /// Whatever is there.
+  /// Begins the copy without resetting the target first.
   void begin_at_once() {
     CHECK(!job_->begin(reinterpret_cast<const std::byte*>(source_.data()),
                        reinterpret_cast<std::byte*>(target_.data())));

@@ -1,5 +1,5 @@
-// The neighborhood collectives under test, and what must arrive, worked out from who is whose
-// neighbour and from nothing that the library says.
+// The neighborhood collectives under test. Expected data follow from the graph's edges alone, not
+// from what the library reports.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ inline const char* name_of(Op op) {
   return names[static_cast<int>(op)];
 }
 
-/// A datatype of 64-bit numbers: where they lie, in the order in which they are sent.
+/// A datatype of 64-bit integers: their places, in the order in which they are sent.
 class Kind {
  public:
-  /// MPI_INT64_T.
+  /// Stands for MPI_INT64_T.
   Kind() : type_(MPI_INT64_T), places_{0}, extent_(1) {}
   Kind(std::vector<int> places, int extent) : places_(std::move(places)), extent_(extent) {
     MPI_Datatype numbers = MPI_DATATYPE_NULL;
@@ -44,7 +44,7 @@ class Kind {
   [[nodiscard]] MPI_Datatype type() const { return type_; }
   [[nodiscard]] int numbers() const { return static_cast<int>(places_.size()); }
   [[nodiscard]] int extent() const { return extent_; }
-  /// Where number `i` of a piece that begins at `offset` lies.
+  /// Returns the place of number `i` in a piece that begins at `offset`.
   [[nodiscard]] std::size_t place(int offset, int i) const {
     return static_cast<std::size_t>(offset + i / numbers() * extent_) +
            static_cast<std::size_t>(places_[static_cast<std::size_t>(i % numbers())]);
@@ -56,7 +56,7 @@ class Kind {
   int extent_;
 };
 
-/// Plain numbers, a vector with gaps, numbers out of order, two without a gap.
+/// Four kinds: plain numbers, a vector with gaps, reordered numbers, two numbers without a gap.
 struct Kinds {
   Kind plain, gaps{{0, 2}, 4}, reordered{{3, 1}, 5}, dense{{0, 1}, 2};
   [[nodiscard]] const Kind& operator[](int i) const {
@@ -65,15 +65,14 @@ struct Kinds {
   }
 };
 
-/// One side's arguments and buffer, which holds as many numbers for each entry as are asked for.
+/// One side's arguments and buffer, which has room for the requested numbers of each entry.
 struct SideUnderTest {
   std::vector<const Kind*> kinds;
-  std::vector<int> counts, offsets;  ///< elements; where pieces begin, in numbers
+  std::vector<int> counts, offsets;  ///< elements; start of each piece, in numbers
   std::vector<std::int64_t> data;
-  int numbers_without_edges =
-      0;  ///< of MPI_INT64_T, which a rank without edges names as the size of a block
+  int numbers_without_edges = 0;  ///< block size in MPI_INT64_T that a rank without edges gives
 
-  /// Pieces one after the other as equal blocks lie, else in descending order with gaps.
+  /// Lays pieces out consecutively if `in_blocks`, else in descending order with gaps.
   SideUnderTest(std::vector<const Kind*> of, const std::vector<int>& numbers, bool in_blocks,
                 std::int64_t fill)
       : kinds(std::move(of)), counts(numbers.size()), offsets(numbers.size()) {
@@ -121,10 +120,10 @@ struct SideUnderTest {
   }
 };
 
-/// Who is whose neighbour: all ranks know all of it. An entry that is no rank is -1.
+/// The edges of all ranks, known to every rank. An entry that is MPI_PROC_NULL is -1.
 struct Wiring {
-  /// Where what arrives at an entry of a rank's sources comes from: a rank, and which of its
-  /// destinations this is; -1 where the entry is no rank.
+  /// Origin of a source entry: a rank, and an index into its destinations. -1 where the entry is no
+  /// rank.
   struct Origin {
     int rank = -1;
     int entry = -1;
@@ -132,14 +131,14 @@ struct Wiring {
   std::vector<std::vector<int>> destinations;  ///< by rank
   std::vector<std::vector<Origin>> origins;    ///< by rank
 
-  /// The k-th edge from p to q at p is the k-th from p to q at q.
+  /// Pairs the k-th edge from p to q at p with the k-th edge from p to q at q.
   static Wiring paired(std::vector<std::vector<int>> destinations,
                        const std::vector<std::vector<int>>& sources) {
     Wiring wiring{std::move(destinations), {}};
     const auto size = static_cast<int>(sources.size());
     for (int rank = 0; rank < size; ++rank) {
       auto& origins = wiring.origins.emplace_back();
-      std::vector<int> next(sources.size(), 0);  // by origin: where to look on
+      std::vector<int> next(sources.size(), 0);  // by origin: first entry not yet paired
       for (const int from : sources[static_cast<std::size_t>(rank)]) {
         const auto& theirs = wiring.destinations[static_cast<std::size_t>(from)];
         int& entry = next[static_cast<std::size_t>(from)];
@@ -157,7 +156,7 @@ struct Wiring {
   }
 };
 
-/// One collective on a graph with such a wiring, which checks itself.
+/// One collective on a graph with the given edges, which checks its own result.
 class Collective {
  public:
   /// `salt` varies types and counts.
@@ -182,12 +181,12 @@ class Collective {
     receive_.data.assign(receive_.data.size(), untouched);
   }
 
-  /// In any form; the request of the blocking one is not used.
+  /// Calls the collective in any form; the blocking form ignores the request.
   int call(Form form, bool large, vicinal_graph graph, MPI_Info info, vicinal_request* request) {
     return large ? call_large(form, graph, info, request) : call_plain(form, graph, info, request);
   }
 
-  /// Throws where anything else than what was sent has arrived, or any other place was written.
+  /// Throws if the buffer differs from what was sent, or if any other place was written.
   void verify(const std::string& what) {
     std::vector<std::int64_t> expected(receive_.data.size(), untouched);
     expected.swap(receive_.data);
@@ -208,7 +207,7 @@ class Collective {
  private:
   static constexpr std::int64_t untouched = -77;
 
-  /// How many numbers travel along an edge.
+  /// Returns how many numbers travel along an edge.
   [[nodiscard]] static int numbers(Op op, int salt, int rank, int entry) {
     if (has_equal_blocks(op)) return 2 * (1 + salt % 3);
     return 2 * ((rank * 3 + (gathers(op) ? 0 : entry) * 5 + salt) % 4);  // sometimes none
@@ -253,7 +252,7 @@ class Collective {
   SideUnderTest send_, receive_;
 };
 
-/// Calls the function of that form.
+/// Calls the function of the given form.
 template <class Blocking, class Nonblocking, class Persistent, class... Arguments>
 int call_in_form(Form form, vicinal_graph graph, MPI_Info info, vicinal_request* request,
                  Blocking blocking, Nonblocking nonblocking, Persistent persistent,

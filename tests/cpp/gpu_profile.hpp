@@ -1,11 +1,12 @@
-// The default profile with a GPU in it, of about such prices as one has that several ranks share.
+// The default profile with a GPU, with prices like those of a GPU that several ranks share.
 #pragma once
 
 #include "cost/profile.hpp"
 
 namespace vicinal::testing {
 
-/// Ranks of a host reach into each other's memory on it; in the host's, large messages between them are copied once.
+/// Ranks of a host access each other's device memory. Large messages between them in host memory
+/// are copied once.
 inline Profile with_a_gpu() {
   Profile it = default_profile();
   for (LevelCost* const level : {&it.levels[0], &it.levels[1]}) {

@@ -1,10 +1,10 @@
-// The performance model of Sharifian et al. 2024, section V: what a neighborhood allgather over a
-// random graph costs, sent directly and by distance halving, when a message of b bytes takes
-// latency + b / bandwidth and a rank sends or receives one message at a time.
+// The performance model of Sharifian et al. 2024, section V. It gives the cost of a neighborhood
+// allgather over a random graph, direct and by distance halving. A message of b bytes takes latency
+// + b / bandwidth, and a rank sends or receives one message at a time.
 //
-// The functions are the paper's equations as printed. Where its text or its own derivation says
-// something else, the function says so; tests/cpp/unit/hockney.cpp puts them side by side with what
-// a plan really sends. The logarithm is to base 2.
+// The functions are the paper's equations as printed. If its text or its own derivation differs,
+// the function says so. tests/cpp/unit/hockney.cpp compares them with what a plan really sends. The
+// logarithm is to base 2.
 #pragma once
 
 namespace vicinal {
@@ -24,14 +24,14 @@ struct RandomGraphModel {
   double density = 0;           ///< delta, the probability of each edge
 };
 
-/// Halving steps as the equations have them: ceil(log2(n / L)) + 1. Regions are alone after
-/// ceil(log2(n / L)), and the paper's example (7 for n / L = 100) counts that many.
+/// Halving steps in the equations: ceil(log2(n / L)) + 1. Regions are separate after ceil(log2(n /
+/// L)) steps, and the paper's example (7 for n / L = 100) counts that many.
 double halving_steps(const RandomGraphModel& graph);
 
 /// Equation 1: messages that a rank sends out of its region.
 double off_region_messages(const RandomGraphModel& graph);
 
-/// Equation 2: messages that a rank sends in its region. It counts a rank's direct origins only,
+/// Equation 2: messages that a rank sends in its region. It counts only a rank's direct origins,
 /// one in each step, though their buffers hold their own origins' data as well.
 double in_region_messages(const RandomGraphModel& graph);
 
@@ -41,12 +41,11 @@ double in_region_bytes(const RandomGraphModel& graph, double bytes);
 /// Equation 4: seconds for one rank that sends and receives all of its messages directly.
 double direct_rank_seconds(const RandomGraphModel& graph, const Hockney& link, double bytes);
 
-/// Equation 5: the same for all ranks of a node, one after the other.
+/// Equation 5: as equation 4, for all ranks of a node, one after the other.
 double direct_seconds(const RandomGraphModel& graph, const Hockney& link, double bytes);
 
-/// Equation 6, in its closed form: seconds for one rank's messages out of its region, where each is
-/// twice as long as the one before. The sum that it is printed as the value of has one more
-/// latency.
+/// Equation 6, in its closed form: seconds for one rank's messages out of its region, each twice as
+/// long as the one before. The sum printed with it has one more latency.
 double off_region_seconds(const RandomGraphModel& graph, const Hockney& link, double bytes);
 
 /// Equation 7: seconds for one rank's messages in its region.

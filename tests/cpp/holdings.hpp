@@ -1,18 +1,18 @@
-// What plans hold of a communicator, and that all of it is given back.
+// Checks that plans release all resources of their communicator.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
 
-#include "execute/activity.hpp"
 #include "execute/slots.hpp"
 #include "mpi/communicator.hpp"
+#include "progress/activity.hpp"
 #include "world.hpp"
 
 namespace vicinal::testing {
 
-/// On this rank, once all ranks are done with what they have freed.
+/// This rank's arena bytes and tags, taken once all ranks have finished what they freed.
 class Holdings {
  public:
   explicit Holdings(MPI_Comm comm) : communicator_(mpi::Communicator::of(comm)) {
@@ -21,7 +21,8 @@ class Holdings {
     before_ = now();
   }
 
-  /// No more than at first. The progress thread, where there is one, may let go of the last of it a moment later.
+  /// Checks that no more is held than at first. The progress thread may release the last of it a
+  /// moment later, so this waits up to 10 s.
   void check_given_back() const {
     MPI_Barrier(MPI_COMM_WORLD);
     const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);

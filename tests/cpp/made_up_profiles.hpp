@@ -1,12 +1,12 @@
-// Machines of a few numbers, for tests of choices.
+// Profiles made of a few numbers, for tests of choices.
 #pragma once
 
 #include "cost/profile.hpp"
 
 namespace vicinal::testing {
 
-/// `it` with one kind of message inside a host, and one between hosts, whose overhead is half the sender's and half the receiver's,
-/// as is the part of a byte's time that processors take.
+/// Returns `it` with one kind of message inside a host and one between hosts. Sender and receiver
+/// each pay half the overhead, and half of the processors' part of a byte's time.
 inline Profile with_network(Profile it, const char* name, double latency, double overhead,
                             double seconds_per_byte, double port, double cores,
                             double of_processors = 0) {

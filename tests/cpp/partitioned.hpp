@@ -1,4 +1,4 @@
-// An exchange in partitions that checks itself, for tests.
+// A partitioned exchange that checks itself.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace vicinal::testing {
 
-/// An exchange in which rank r sends to r + shift for each shift, 0, 12 or 24 elements in a number of
-/// partitions of which the receiver knows nothing.
+/// An exchange in which rank r sends to r + shift for each shift. An edge carries 0, 12 or 24
+/// elements. Sender and receiver choose their numbers of partitions independently.
 class Partitioned {
  public:
   Partitioned(MPI_Comm comm, std::vector<int> shifts, const std::string& regions, int salt = 0)
@@ -42,7 +42,7 @@ class Partitioned {
         MPI_INT64_T, receive.data.data(), receive.counts.data(), receive.displacements.data(),
         receive_partitions.data(), MPI_INT64_T, graph_, info, request);
   }
-  /// Writes a partition, and says that it has.
+  /// Writes a partition and marks it ready.
   int make(vicinal_request request, int edge, int partition, int round) {
     const auto e = static_cast<std::size_t>(edge);
     const int each = send.counts[e] / send_partitions[e];
@@ -51,7 +51,7 @@ class Partitioned {
     }
     return vicinal_pready(request, edge, partition);
   }
-  /// All partitions to be sent, as (edge, partition), in an order that depends on the round.
+  /// Returns all partitions to send, as (edge, partition), in an order that depends on the round.
   [[nodiscard]] std::vector<std::pair<int, int>> order(int round) const {
     std::vector<std::pair<int, int>> all;
     for (std::size_t e = 0; e < send_partitions.size(); ++e) {
@@ -65,7 +65,7 @@ class Partitioned {
       SUCCEEDS(make(request, edge, partition, round));
     }
   }
-  /// Makes them in so many threads.
+  /// Makes all partitions in `threads` threads, while this thread waits for the request.
   void make_by_threads(vicinal_request request, int round, int threads) {
     const auto all = order(round);
     std::atomic<int> failed = 0;
@@ -97,7 +97,7 @@ class Partitioned {
       for (int p = 0; p < receive_partitions[e]; ++p) verify(static_cast<int>(e), p, round);
     }
   }
-  /// Waits for each partition by itself, in their order.
+  /// Waits for each partition separately, in ascending order.
   void verify_as_they_arrive(vicinal_request request, int round) {
     for (std::size_t e = 0; e < receive_partitions.size(); ++e) {
       for (int p = 0; p < receive_partitions[e]; ++p) {

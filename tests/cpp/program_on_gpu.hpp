@@ -1,5 +1,6 @@
-// Has the machine's GPU reach the program's own memory, so that tests of the host's buffers are tests of a GPU's: its heap, its
-// first stack and its variables are registered with the driver, and count as the GPU's. What lies elsewhere stays the host's.
+// Registers the program's own memory with the GPU driver, so that tests of host buffers become
+// tests of GPU buffers. The heap, the first stack and the variables count as the GPU's. All other
+// memory remains host memory.
 #pragma once
 
 #include <malloc.h>
@@ -19,10 +20,10 @@
 
 namespace vicinal::testing {
 
-/// To be called first of all: from then on the heap is one stretch of memory, as large as tests need.
+/// Keeps the heap in one piece, as large as tests need. Must be the first call of the program.
 inline void keep_heap_together() {
   heap_has_to_stay = true;
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // what is larger may reach beyond it, and stays the host's
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // larger blocks may lie outside it, in host memory
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   mallopt(M_TOP_PAD, 192 << 20);
@@ -32,7 +33,7 @@ inline void keep_heap_together() {
 namespace detail {
 inline const device::Driver* of_program = nullptr;
 
-/// A stack that reaches as far down as tests go.
+/// Touches the stack as deep as tests go.
 inline void touch_stack() {
   std::array<volatile char, 1 << 20> room;
   for (std::size_t i = 0; i < room.size(); i += 4096) room[i] = 1;
@@ -64,13 +65,13 @@ inline std::vector<Stretch> writable_memory() {
 
 }  // namespace detail
 
-/// Skips, by an exception, where there is no GPU.
+/// Throws Skipped if there is no GPU.
 inline void put_program_on_gpu() {
   MemoryKind& memory = memory_of_a_gpu();
   detail::of_program = device::drivers().front().get();
   detail::touch_stack();
   for (const detail::Stretch& stretch : detail::writable_memory()) {
-    if (!memory.admit(stretch.begin, stretch.bytes)) {
+    if (!memory.pin(stretch.begin, stretch.bytes)) {
       std::fprintf(stderr, "%zu bytes of the program cannot be registered, and stay the host's\n",
                    stretch.bytes);
     }

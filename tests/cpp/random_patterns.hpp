@@ -1,6 +1,6 @@
-// Random patterns for property tests: zero-degree ranks, one-way edges, self-edges, several edges
-// between one pair, zero counts, items wanted by several ranks, slots that repeat an item, gaps between
-// slots. The same on every rank for the same seed.
+// Random patterns for property tests. They have zero-degree ranks, one-way edges, self-edges,
+// several edges between one pair, and zero counts. Several ranks may need an item; slots may repeat
+// items and have gaps. A seed gives the same patterns on every rank.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace vicinal::testing {
 
-/// Regions and hosts for virtual ranks, and the text that the regions were read from.
+/// Regions and hosts for virtual ranks, and the text from which the regions were read.
 struct RandomMachine {
   std::shared_ptr<const Machine> machine;
   std::string regions;
@@ -31,13 +31,13 @@ class RandomPatterns {
     return std::uniform_real_distribution<>(0, 1)(generator_) < probability;
   }
 
-  /// One pattern per rank. Items are positions of the source buffer, 0 to 39.
+  /// Draws one pattern for each rank. Items are positions of the source buffer, 0 to 39.
   std::vector<Pattern> make(int size, bool identity, double density = 0.5, int most_items = 20) {
     std::vector<Pattern> patterns(static_cast<std::size_t>(size));
     std::vector<Index> next_slot(static_cast<std::size_t>(size), 0);
     for (Pattern& pattern : patterns) pattern.identity = identity;
     for (int from = 0; from < size; ++from) {
-      if (chance(0.1)) continue;  // sends nothing, and often gets nothing either
+      if (chance(0.1)) continue;  // sends nothing, and often receives nothing
       for (int to = 0; to < size; ++to) {
         if (!chance(density)) continue;
         const int edges = chance(0.15) ? 2 : 1;
@@ -49,7 +49,7 @@ class RandomPatterns {
     return patterns;
   }
 
-  /// A region text of any kind for that many ranks: equal, unequal, one-rank or round-robin regions.
+  /// Draws a region text for `size` ranks: equal, unequal, one-rank or round-robin regions.
   std::string regions(int size) {
     const int kind = between(0, 4);
     if (kind == 0) return "blocks:" + std::to_string(between(1, size));
@@ -64,7 +64,7 @@ class RandomPatterns {
     return text.str();
   }
 
-  /// One to three hosts whose ranks lie anywhere, and regions of any kind.
+  /// Draws one to three hosts whose ranks lie anywhere, and regions of any kind.
   RandomMachine machine(int size) {
     DetectedPlaces places;
     const int hosts = between(1, 3);

@@ -1,6 +1,6 @@
-// Plans made without a planner, so that what looks at plans can be tested on its own: for patterns
-// whose edges all leave the region and whose identities are positions, one relayed message per
-// region pair, gathered and scattered through shared slots.
+// Plans made without a planner, to test code that reads plans on its own. All edges of their
+// patterns leave the region, and identities are positions. Each region pair has one relayed
+// message, gathered and scattered through shared slots.
 #pragma once
 
 #include <algorithm>
@@ -89,7 +89,7 @@ inline Operation event(OperationKind kind, int event, int peer, std::vector<int>
   return it;
 }
 
-/// Each rank sends `items` random elements of `owned` to `degree` random ranks of other regions.
+/// Draws `items` random elements of `owned` for each of `degree` random peers in other regions.
 inline std::vector<Pattern> random_patterns(int ranks, int per_region, int degree, int items,
                                             Index owned, unsigned seed) {
   std::mt19937 random(seed);

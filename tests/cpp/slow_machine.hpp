@@ -1,5 +1,5 @@
-// A machine on which everything takes whole seconds, and plans by hand for it, so that their timelines can be worked out
-// in a comment.
+// A machine on which every step takes whole seconds, with handwritten plans. A comment can thus
+// work out their timelines.
 #pragma once
 
 #include <utility>
@@ -11,7 +11,8 @@
 
 namespace vicinal::testing {
 
-/// An element takes 2 s on a link between hosts, 1 s on others, half a second to copy. Ports cost nothing.
+/// An element takes 2 s on a link between hosts, 1 s on other links, and 0.5 s to copy. Ports cost
+/// nothing.
 inline Profile slow() {
   Profile it;
   it.levels = {LevelCost{1, 1, {{Protocol::any_size, 2, 0.125, false}}},
@@ -28,10 +29,11 @@ inline Profile with_rendezvous() {
   return it;
 }
 
-/// Hosts that are the regions, too.
+/// Hosts, which are also the regions.
 inline Machine on_hosts(std::vector<int> host_of) { return {host_of, host_of}; }
 
-/// A message of `count` elements, its receive after `before`. Returns the number of the receive.
+/// Adds a message of `count` elements; the receive follows `receive_after`. Returns the receive's
+/// index.
 inline int transfer(std::vector<Plan>& plans, int from, int to, Index count, std::int64_t tag = 0,
                     std::vector<int> send_after = {}, std::vector<int> receive_after = {}) {
   add(plans[from],
@@ -47,7 +49,7 @@ inline int copy(Plan& plan, Index count, std::vector<int> after = {}) {
 
 inline std::vector<Plan> plans_of(int ranks) { return empty_plans(ranks, 400, 400); }
 
-/// Rank 0 writes four elements into a slot of rank 1, which takes them out.
+/// Rank 0 writes four elements into a slot of rank 1, which copies them out.
 inline std::vector<Plan> handing_over() {
   auto plans = plans_of(2);
   const int view = add(plans[0], Buffer{Space::shared, 4, 5, 1, 0});

@@ -1,6 +1,5 @@
-// What the tests of sparse exchanges share: every method over every kind of regions, and messages
-// that follow from the ranks and the number of the round, so that each rank knows what it must
-// receive.
+// Shared parts of the sparse exchange tests: every method over every kind of regions. Messages
+// follow from ranks and round, so each rank knows what it must receive.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +25,7 @@ inline constexpr std::array locality_methods{Method::locality, Method::locality_
 
 inline std::shared_ptr<mpi::Communicator> world() { return mpi::Communicator::of(MPI_COMM_WORLD); }
 
-/// Equal regions, unequal ones (one of which holds one rank), round-robin, one rank each, and the
-/// host's.
+/// Regions: equal, unequal (one has one rank), round-robin, one rank each, and the hosts.
 inline std::vector<std::string> region_kinds(int size) {
   std::string unequal = "list:0";
   for (int rank = 1; rank < size; ++rank)
@@ -35,7 +33,7 @@ inline std::vector<std::string> region_kinds(int size) {
   return {"blocks:4", unequal, "round-robin:3", "blocks:1", "node"};
 }
 
-/// Every method, with every kind of regions and both ways inside them where that matters.
+/// Every method, with every kind of regions, and with and without shared memory where that matters.
 inline std::vector<ExchangeOptions> all_options(int size) {
   std::vector<ExchangeOptions> all;
   for (const Method method : flat_methods) all.emplace_back(method);
@@ -65,13 +63,13 @@ struct Message {
 
 inline Bytes random_bytes(std::mt19937& random, std::size_t count) {
   Bytes bytes(count);
-  // Nothing but zeros, now and then: they are to be delivered like anything else.
+  // Messages of zeros only, now and then: the exchange must deliver them as well.
   const bool zeros = random() % 3 == 0;
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(zeros ? 0 : random() % 256);
   return bytes;
 }
 
-/// What `from` sends to `to` in a round.
+/// Messages that `from` sends to `to` in a round.
 inline std::vector<Bytes> between(int from, int to, int round, std::size_t most) {
   std::mt19937 random(static_cast<unsigned>((from * 1000 + to) * 1000 + round));
   std::vector<Bytes> messages;

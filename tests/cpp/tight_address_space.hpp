@@ -10,16 +10,17 @@
 
 namespace vicinal::testing {
 
-/// Whether a GPU reaches the heap (program_on_gpu.hpp): pages that were given back and taken again would not be those it reaches.
+/// True if a GPU accesses the heap (program_on_gpu.hpp). Pages returned to the system and taken
+/// again would lose their registration.
 inline bool heap_has_to_stay = false;
 
-/// For a case that wants blocks of less than 32 MiB to fail.
+/// Skips a case that needs allocations of less than 32 MiB to fail.
 inline void need_tight_heap() {
   if (heap_has_to_stay) skip("needs a heap whose free pages are given back");
 }
 
-/// Lets the address space of this process grow by so little only. What malloc() keeps of blocks that were freed may still serve
-/// those of up to 32 MiB; larger ones come from new address space.
+/// Limits the growth of this process's address space to `room` bytes. malloc() may still serve
+/// blocks of up to 32 MiB from freed memory; larger ones need new address space.
 class TightAddressSpace {
  public:
   explicit TightAddressSpace(std::int64_t room) {

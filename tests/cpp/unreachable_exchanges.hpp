@@ -1,4 +1,4 @@
-// Exchanges of buffers that MPI cannot touch: halos, and calls on graphs, of arrays of any kind.
+// Exchanges of buffers that MPI cannot access: halos and graph calls, for any kind of array.
 #pragma once
 
 #include <mpi.h>
@@ -28,7 +28,7 @@ inline std::vector<std::int64_t> repeated(int count, std::int64_t value) {
   return std::vector<std::int64_t>(static_cast<std::size_t>(count), value);
 }
 
-/// Each rank owns three indices and needs those of the next two ranks, in another order.
+/// A mesh in which each rank owns three indices, and needs those of the next two ranks, reordered.
 struct Mesh {
   int rank = world_rank();
   int size = world_size();
@@ -49,14 +49,14 @@ struct Mesh {
   [[nodiscard]] int ghosts() const { return static_cast<int>(needed.size()); }
 };
 
-/// The operator of a user.
+/// A user-defined operator.
 inline void add_modulo_seven(void* in, void* inout, int* count, MPI_Datatype*) {
   const auto* from = static_cast<const std::int64_t*>(in);
   auto* to = static_cast<std::int64_t*>(inout);
   for (int i = 0; i < *count; ++i) to[i] = (to[i] + from[i]) % 7;
 }
 
-/// Makes arrays of either kind.
+/// Factories of arrays of either kind.
 inline DelayedArray delayed_array(const std::vector<std::int64_t>& values) { return {values}; }
 
 inline auto arrays_of(MemoryKind& memory) {
@@ -79,7 +79,7 @@ void exchange_halos(Make array) {
       for (const std::int64_t index : mesh.needed) expected.push_back(index + 1000 * round);
       CHECK(into.values() == expected);
 
-      // Each index is a ghost of two ranks, which give its number.
+      // Each index is a ghost of two ranks, which both contribute its number.
       std::vector<std::int64_t> given;
       for (const std::int64_t index : mesh.needed) given.push_back(index + round);
       const auto ghost_side = array(given);
@@ -123,7 +123,7 @@ void exchange_by_calls(Make array) {
   }
 }
 
-/// Waits for all ranks, and progresses meanwhile.
+/// Waits for all ranks, and makes progress meanwhile.
 inline void meet(MPI_Comm comm) {
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Ibarrier(comm, &request);
@@ -133,8 +133,8 @@ inline void meet(MPI_Comm comm) {
   }
 }
 
-/// What a slot has in device memory is given back when all ranks of its host have let go of it. What the case before had
-/// may have been among what was held when this one began.
+/// Waits until the GPU's objects are back to `held`. Slots release device memory once all ranks of
+/// the host have released them. `held` may include objects of the previous case.
 inline void settle(const DriverDouble& gpu, long held) {
   MPI_Barrier(MPI_COMM_WORLD);
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -142,7 +142,7 @@ inline void settle(const DriverDouble& gpu, long held) {
     SUCCEEDS(vicinal_progress());
     std::this_thread::yield();
   }
-  meet(MPI_COMM_WORLD);  // what others have may wait for this rank
+  meet(MPI_COMM_WORLD);  // other ranks' objects may wait for this rank
   CHECK(gpu.held() <= held);
 }
 

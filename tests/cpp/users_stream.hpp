@@ -1,4 +1,4 @@
-// A stream of the user's, by the driver itself.
+// A user's stream, created through the driver itself.
 #pragma once
 
 #include "arrays.hpp"
@@ -29,7 +29,7 @@ class UsersStream {
   void be_followed(const DeviceArray& array) const {
     device::follow_stream(array.data(), handle());
   }
-  /// Work that is put on it until end_capture() is part of a graph. NVIDIA's.
+  /// Captures the work put on the stream into a graph, until end_capture(). For NVIDIA only.
   void begin_capture() { call("cuStreamBeginCapture_v2", stream_, 0); }
   void end_capture() {
     void* graph = nullptr;
@@ -39,7 +39,7 @@ class UsersStream {
     const device::Device::Current current(device_);
     return gpu_.driver().calls.query_stream.function(stream_) == device::success;
   }
-  /// Waits for all that is on it, whatever fails.
+  /// Waits for all work on the stream, and retries after errors.
   void try_await() {
     while (true) {
       try {
@@ -48,14 +48,14 @@ class UsersStream {
       }
     }
   }
-  /// Waits for all that is on it.
+  /// Waits for all work on the stream.
   void await() {
     const device::Device::Current current(device_);
     gpu_.driver().call(gpu_.driver().calls.await_stream, stream_);
   }
 
  private:
-  /// What the library does without.
+  /// Calls a driver function that the library itself does not use.
   template <class... Arguments>
   void call(const char* name, Arguments... arguments) const {
     void* const found = gpu_.driver().library().find(name);

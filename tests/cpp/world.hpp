@@ -1,5 +1,5 @@
-// What the tests of the C interface share: the ranks, handles that free themselves, and checks of MPI
-// error classes. Arguments are vectors, so that a test reads as the call that it is about.
+// Shared parts of the C interface tests: ranks, handles that free themselves, and checks of MPI
+// error classes. Arguments are vectors, so that a test reads like the call under test.
 #pragma once
 
 #include <mpi.h>
@@ -30,7 +30,7 @@ inline int size_of(MPI_Comm comm) {
 inline int world_rank() { return rank_in(MPI_COMM_WORLD); }
 inline int world_size() { return size_of(MPI_COMM_WORLD); }
 
-/// Whether all ranks may share memory.
+/// Returns whether all ranks may share memory.
 inline bool all_on_one_host() {
   MPI_Comm host = MPI_COMM_NULL;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
@@ -39,10 +39,10 @@ inline bool all_on_one_host() {
   return here == world_size();
 }
 
-/// `rank` brought into 0..size-1.
+/// Returns `rank` modulo `size`, in 0..size-1.
 inline int around(int rank, int size) { return ((rank % size) + size) % size; }
 
-/// The world's error handler returns meanwhile: MPICH takes what it finds in testing there.
+/// Makes the world's error handler return: MPICH reports errors found while testing there.
 struct Forgiving {
   Forgiving() { MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); }
   Forgiving(const Forgiving&) = delete;
@@ -50,7 +50,7 @@ struct Forgiving {
   ~Forgiving() { MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL); }
 };
 
-/// A communicator of its own, whose errors are returned.
+/// A duplicated communicator that returns errors.
 class Duplicate {
  public:
   explicit Duplicate(MPI_Comm of = MPI_COMM_WORLD) {
@@ -109,7 +109,7 @@ class Variable {
   std::string before_;
 };
 
-/// A handle of the C interface, freed by its function.
+/// A handle of the C interface, which its function frees.
 template <class Handle, int (*release)(Handle*)>
 class Owned {
  public:
@@ -156,7 +156,7 @@ inline void check_fails(const char* file, int line, const char* text, int expect
 
 #define SUCCEEDS(call) vicinal::testing::check_success(__FILE__, __LINE__, #call, (call))
 
-/// Checks that the call returns that MPI error class, with `part` in the message.
+/// Checks that the call returns the given MPI error class, with `part` in the message.
 #define FAILS(expected, call, part) \
   vicinal::testing::check_fails(__FILE__, __LINE__, #call, expected, (call), part)
 
@@ -176,7 +176,7 @@ inline GraphHandle graph_of(MPI_Comm comm, const std::vector<int>& sources,
   return graph;
 }
 
-/// Regions that make planners relay, of unequal sizes where the number of ranks allows.
+/// Returns regions that make planners relay, of unequal sizes where the number of ranks allows.
 inline std::string few_regions(int size) {
   return "blocks:" + std::to_string(size < 4 ? 1 : size < 7 ? 2 : size < 8 ? 3 : 4);
 }
@@ -208,8 +208,8 @@ inline int plan_exchange(Edges& send, Edges& receive, vicinal_graph graph, MPI_I
       info, request);
 }
 
-/// A graph in which rank r sends to r + shift for each shift, and an exchange over it whose counts and
-/// values depend on the two ranks of an edge and on the round.
+/// A graph in which rank r sends to r + shift for each shift. Counts and values of an exchange over
+/// it depend on the edge's two ranks; values also depend on the round.
 class Shifts {
  public:
   Shifts(MPI_Comm comm, const std::vector<int>& shifts, const std::string& regions, int salt = 0)
@@ -233,7 +233,7 @@ class Shifts {
       }
     }
   }
-  /// Throws where something else arrived.
+  /// Throws if anything else arrived.
   void verify(Edges& receive, int round) const {
     for (std::size_t e = 0; e < sources_.size(); ++e) {
       for (int i = 0; i < receive.counts[e]; ++i) {

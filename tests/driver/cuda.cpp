@@ -1,4 +1,4 @@
-// NVIDIA's driver interface and run-time compiler, as the library uses them.
+// NVIDIA's driver interface and run-time compiler, as far as the library uses them.
 #include <array>
 #include <atomic>
 #include <type_traits>
@@ -9,7 +9,7 @@ using namespace simulated;
 
 namespace {
 
-/// The contexts that a thread has pushed; a context is a device's number, one up.
+/// The contexts that a thread has pushed; a context is a device's number plus one.
 class ContextStack {
  public:
   [[nodiscard]] bool empty() const { return depth_ == 0; }
@@ -25,11 +25,11 @@ class ContextStack {
   std::array<std::size_t, 16> contexts_{};
   std::size_t depth_ = 0;
 };
-// Objects that are destroyed at the process's end give memory back, after the thread's own are gone.
+// Objects destroyed at process exit release memory after the thread's own objects are gone.
 static_assert(std::is_trivially_destructible_v<ContextStack>);
 thread_local ContextStack contexts;
 
-/// Does it with a context there, as most functions need.
+/// Runs `action` with a context, as most functions require.
 template <class Action>
 int in_context(Action action, Status failure = launch_failed) {
   if (contexts.empty()) {
@@ -108,9 +108,9 @@ ENTRY cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
 }
 ENTRY cuMemFreeHost(void* memory) { return release(memory); }
 ENTRY cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned flags) {
-  return in_context([=] { return flags == 3 ? admit(memory, bytes) : invalid_value; });
+  return in_context([=] { return flags == 3 ? pin(memory, bytes) : invalid_value; });
 }
-ENTRY cuMemHostUnregister(void* memory) { return dismiss(memory); }
+ENTRY cuMemHostUnregister(void* memory) { return unpin(memory); }
 ENTRY cuMemHostGetDevicePointer_v2(void** seen, void* memory, unsigned) {
   return in_context([=] { return see(seen, memory); });
 }
@@ -163,11 +163,11 @@ ENTRY cuEventSynchronize(void* event) {
 ENTRY cuMemGetAddressRange_v2(void** begin, std::size_t* bytes, void* memory) {
   return in_context([=] { return range(begin, bytes, memory); });
 }
-ENTRY cuIpcGetMemHandle(Ticket* ticket, void* memory) {
-  return in_context([=] { return share(ticket, memory); });
+ENTRY cuIpcGetMemHandle(IpcHandle* handle, void* memory) {
+  return in_context([=] { return share(handle, memory); });
 }
-ENTRY cuIpcOpenMemHandle_v2(void** memory, Ticket ticket, unsigned flags) {
-  return in_context([=] { return flags == 1 ? open(memory, ticket) : invalid_value; });
+ENTRY cuIpcOpenMemHandle_v2(void** memory, IpcHandle handle, unsigned flags) {
+  return in_context([=] { return flags == 1 ? open(memory, handle) : invalid_value; });
 }
 ENTRY cuIpcCloseMemHandle(void* memory) { return close(memory); }
 ENTRY cuModuleLoadData(void** module, const void* image) {

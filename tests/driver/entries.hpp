@@ -1,4 +1,4 @@
-// What entry points of both interfaces have in common.
+// Common parts of the entry points of both interfaces.
 #pragma once
 
 #include <cstring>
@@ -11,14 +11,14 @@
 
 namespace simulated {
 
-/// Does it unless the call is one that is to fail.
+/// Runs `action` unless this call is to fail.
 template <class Action>
 int entered(Action action, Status failure = launch_failed) {
   const Status status = enter(failure);
   return status != success ? status : action();
 }
 
-/// The attributes of addresses that the library asks for: memory type, managed, device.
+/// Returns the attributes of addresses that the library asks for: memory type, managed, device.
 inline int answer(unsigned count, const int* attributes, void** data, const void* address) {
   if (!is_initialised()) return not_initialised;
   const Where where = locate(address);

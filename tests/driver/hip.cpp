@@ -1,4 +1,4 @@
-// AMD's run-time interface and compiler, as the library uses them.
+// AMD's run-time interface and compiler, as far as the library uses them.
 #include "entries.hpp"
 
 using namespace simulated;
@@ -7,7 +7,7 @@ namespace {
 
 thread_local int current = 0;
 
-/// What a copy is told of its ends; this one is found out from the addresses.
+/// Direction of a copy: this value means that the addresses determine it.
 constexpr int default_kind = 4;
 
 }  // namespace
@@ -59,9 +59,9 @@ ENTRY hipHostMalloc(void** memory, std::size_t bytes, unsigned) {
 }
 ENTRY hipHostFree(void* memory) { return release(memory); }
 ENTRY hipHostRegister(void* memory, std::size_t bytes, unsigned flags) {
-  return entered([=] { return flags == 3 ? admit(memory, bytes) : invalid_value; });
+  return entered([=] { return flags == 3 ? pin(memory, bytes) : invalid_value; });
 }
-ENTRY hipHostUnregister(void* memory) { return dismiss(memory); }
+ENTRY hipHostUnregister(void* memory) { return unpin(memory); }
 ENTRY hipHostGetDevicePointer(void** seen, void* memory, unsigned) {
   return entered([=] { return see(seen, memory); });
 }
@@ -109,11 +109,11 @@ ENTRY hipEventSynchronize(void* event) {
 ENTRY hipMemGetAddressRange(void** begin, std::size_t* bytes, void* memory) {
   return entered([=] { return range(begin, bytes, memory); });
 }
-ENTRY hipIpcGetMemHandle(Ticket* ticket, void* memory) {
-  return entered([=] { return share(ticket, memory); });
+ENTRY hipIpcGetMemHandle(IpcHandle* handle, void* memory) {
+  return entered([=] { return share(handle, memory); });
 }
-ENTRY hipIpcOpenMemHandle(void** memory, Ticket ticket, unsigned flags) {
-  return entered([=] { return flags == 1 ? open(memory, ticket) : invalid_value; });
+ENTRY hipIpcOpenMemHandle(void** memory, IpcHandle handle, unsigned flags) {
+  return entered([=] { return flags == 1 ? open(memory, handle) : invalid_value; });
 }
 ENTRY hipIpcCloseMemHandle(void* memory) { return close(memory); }
 ENTRY hipModuleLoadData(void** module, const void* image) {

@@ -1,4 +1,5 @@
-// The library's kernels compiled for the host, and how a driver calls them: by a name and pointers to arguments.
+// The library's kernels compiled for the host, and the driver's way to call them: by a name and
+// pointers to arguments.
 #include <dlfcn.h>
 
 #include <array>
@@ -18,9 +19,9 @@ struct ThreeNumbers {
 };
 thread_local ThreeNumbers threadIdx, blockIdx, blockDim, gridDim;
 
-/// Whether threads of the block that runs have come to where they wait for each other.
+/// True if a thread of the running block has reached the barrier.
 thread_local bool block_waits;
-// From there on only thread 0 of a block has anything to do, so it comes last, and need not wait.
+// After the barrier only thread 0 of a block has work, so it runs last and need not wait.
 void __syncthreads() { block_waits = true; }
 void __threadfence_system() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 unsigned atomicAdd(unsigned* where, unsigned what) { return std::exchange(*where, *where + what); }
@@ -41,13 +42,13 @@ Argument read(void* argument) {
   return value;
 }
 
-/// What a kernel's pointers lead to.
+/// The memory that a kernel's pointers refer to.
 struct Reach {
-  bool fits = true;  ///< nothing else than it may follow
+  bool fits = true;  ///< contains no invalid pointer
   bool device = false, host = false;
 };
 
-/// A pointer as a kernel may follow it.
+/// Returns the pointer as a kernel may access it.
 template <class Argument>
 Argument followed(Argument value, Reach& reach) {
   if constexpr (std::is_pointer_v<Argument>) {
@@ -70,7 +71,7 @@ void run_threads(unsigned blocks, unsigned threads, Threads one) {
     threadIdx.x = thread;
     one();
   };
-  // An odd number has no factor in common with a power of two, so each thread has its turn.
+  // An odd number is coprime to a power of two, so each thread runs once.
   for (unsigned block = blocks; block-- > 0;) {
     blockIdx.x = block;
     block_waits = false;
@@ -98,13 +99,13 @@ Status run(void (*kernel)(Arguments...), unsigned blocks, unsigned threads,
   return success;
 }
 
-/// Copies whose pointers stand in the argument.
+/// Runs copies whose pointers are in the argument.
 template <unsigned most>
 Status run_batch(void (*kernel)(Moves<most>, End), unsigned blocks, unsigned threads,
                  Moves<most> moves, End end) {
   for (unsigned i = 0; i < moves.count; ++i) {
     Move& move = moves.all[i];
-    if (move.count == 0) continue;  // it has been left out
+    if (move.count == 0) continue;  // removed from the batch
     const auto ends =
         reinterpret_cast<std::uintptr_t>(move.from) | reinterpret_cast<std::uintptr_t>(move.to);
     if (ends % move.width != 0) return misaligned_address;
@@ -155,7 +156,7 @@ Status put_kernel(void (*)(Arguments...), void* kernel, unsigned blocks, unsigne
   return success;
 }
 
-/// Of what a kernel moves at a time, by its name, as devices insist on it.
+/// Returns the alignment that devices require for the kernel of this name.
 std::size_t alignment_of(const std::string& name) {
   const std::size_t digit = name.find_first_of("0123456789");
   const std::size_t number = std::stoul(name.substr(digit));
@@ -190,7 +191,7 @@ Status launch(void* kernel, unsigned blocks, unsigned threads, void* stream, voi
   if (name == "copy_batch_few") {
     return put_batch(copy_batch_few, blocks, threads, stream, arguments);
   }
-  // Where it begins to read and to write.
+  // The start of the source and of the target.
   for (const int side : {0, 1}) {
     if (read<std::uintptr_t>(arguments[side]) % alignment_of(name) != 0) return misaligned_address;
   }

@@ -1,4 +1,4 @@
-// What tests set and read.
+// Numbers that tests set and read.
 #include <cstdlib>
 #include <map>
 #include <sstream>
@@ -11,7 +11,7 @@ namespace {
 
 using Numbers = std::map<std::string, long>;
 
-/// Those that a program gives which cannot set any: "open_to_mpi=1 hold=1".
+/// Reads initial numbers for programs that cannot set any: "open_to_mpi=1 hold=1".
 Numbers* of_environment() {
   auto* const numbers = new Numbers;
   const char* const given = std::getenv("DRIVER_DOUBLE");
@@ -23,7 +23,7 @@ Numbers* of_environment() {
   return numbers;
 }
 
-/// The caller has locked.
+/// The caller holds the lock.
 long& at(const std::string& name) {
   static auto* const numbers = of_environment();
   return (*numbers)[name];

@@ -18,21 +18,21 @@ namespace simulated {
 namespace {
 
 struct Event {
-  long recorded = 0;  ///< how often
+  long recorded = 0;  ///< number of times
   long happened = 0;
   Status status = success;
 };
 
 struct Task {
   int polls_left = 0;
-  std::function<Status()> work;  ///< or else an event
+  std::function<Status()> work;  ///< null for an event
   Event* event = nullptr;
-  long awaited = 0;  ///< the event is not recorded, but awaited until it has happened so often
+  long awaited = 0;  ///< if > 0, waits until the event has happened this often
 };
 
 struct Stream {
   std::deque<Task> tasks;
-  Status status = success;  ///< the first fault since an event has told
+  Status status = success;  ///< the first failure not yet reported by an event
   bool is_captured = false;
 };
 
@@ -42,7 +42,7 @@ struct State {
   std::uint64_t put = 0;
   std::uint64_t polls = 0;
   bool initialised = false;
-  int capturing = 0;  ///< streams
+  int capturing = 0;  ///< number of streams
 };
 
 State& state() {
@@ -50,7 +50,7 @@ State& state() {
   return *it;
 }
 
-/// Whether its first task waits for another stream.
+/// Returns whether the stream's first task waits for another stream.
 bool is_held_up(const Stream& stream) {
   const Task& first = stream.tasks.front();
   return first.awaited > 0 && first.event->happened < first.awaited;
@@ -58,7 +58,7 @@ bool is_held_up(const Stream& stream) {
 
 void do_first(Stream& stream);
 
-/// Does the first task, or has others go on for which it waits; whether anything was done.
+/// Runs the first task, or tasks that it waits for; returns whether any task ran.
 bool step(Stream& stream) {
   if (!is_held_up(stream)) {
     do_first(stream);
@@ -77,7 +77,7 @@ bool step(Stream& stream) {
   return false;
 }
 
-/// Does what is on a stream as long as `is_due()`. Others may have to call for it to go on.
+/// Runs tasks of a stream while `is_due()`. The stream may need calls of other threads to continue.
 template <class Due>
 void go_through(Stream& stream, std::unique_lock<std::recursive_mutex>& lock, Due is_due) {
   while (is_due()) {
@@ -98,12 +98,12 @@ void do_first(Stream& stream) {
     return;
   }
   const Status status = task.work();
-  // What fails as a test wants it is no misuse.
+  // Failures requested by a test are no misuse.
   if (status != success && status != launch_failed) count("misuses");
   if (stream.status == success) stream.status = status;
 }
 
-/// Some streams by a poll, so that they overtake each other.
+/// Advances about half of the streams per poll, so that streams overtake each other.
 void go_on() {
   if (number("hold") != 0 || number("lost") != 0) return;
   for (Stream* stream : state().streams) {
@@ -115,7 +115,7 @@ void go_on() {
   }
 }
 
-/// Null is the default one.
+/// Null is the default stream.
 Stream& stream_of(void* stream) {
   if (stream != nullptr) return *static_cast<Stream*>(stream);
   static Stream* const standard = [] {
@@ -227,7 +227,7 @@ Status end_capture(void* stream, void** graph) {
 
 Status record(void* event, void* stream) {
   const Lock lock(mutex());
-  // What waits for it would become part of the graph, too.
+  // Work that waits for it would also become part of the graph.
   if (is_captured(stream)) return stream_capture_unsupported;
   auto* const it = static_cast<Event*>(event);
   ++it->recorded;

@@ -1,5 +1,5 @@
-// Memory of the double's devices: pages that the program cannot touch, with a second mapping by which copies and kernels
-// do; other processes that open it map the same pages.
+// Memory of the double's devices: pages that the program cannot access, with a second mapping for
+// copies and kernels. Other processes that open it map the same pages.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,12 +21,12 @@ struct Allocation {
   Kind kind = Kind::unknown;
   int device = 0;
   std::size_t bytes = 0;
-  std::byte* touchable = nullptr;  ///< of a device's: the second mapping
-  int file = -1;                   ///< of a device's, from which others may map it
+  std::byte* touchable = nullptr;  ///< device memory: the second mapping
+  int file = -1;                   ///< device memory: the file that others may map
   std::atomic<long>* users =
-      nullptr;  ///< how many other processes have it open, behind it in the file
+      nullptr;  ///< number of other processes that have it open, stored in the file
   bool is_another_process_s = false;
-  bool is_admitted = false;  ///< the program's own
+  bool is_pinned = false;  ///< the program's own memory
 };
 
 std::map<const std::byte*, Allocation>& allocations() {
@@ -42,7 +42,7 @@ const std::pair<const std::byte* const, Allocation>* allocation_of(const void* a
   return byte < found.first + found.second.bytes ? &found : nullptr;
 }
 
-/// Where bytes can be touched; null where the range leaves its allocation.
+/// Returns the accessible address of a range; null if the range exceeds its allocation.
 std::byte* reach(const void* address, std::size_t bytes) {
   auto* const byte = const_cast<std::byte*>(static_cast<const std::byte*>(address));
   const auto* found = allocation_of(address);
@@ -54,10 +54,10 @@ std::byte* reach(const void* address, std::size_t bytes) {
 
 constexpr std::size_t page = 4096;
 
-/// Where the number of users stands in the file.
+/// Returns the position of the number of users in the file.
 std::size_t end_of(std::size_t bytes) { return (bytes + page - 1) / page * page; }
 
-/// Maps a file of device memory; false where it cannot.
+/// Maps a file of device memory; returns whether it succeeded.
 bool map_device(Allocation& it, const std::byte*& given) {
   const auto map = [&](std::size_t bytes, int protection, std::size_t offset) {
     void* const made =
@@ -77,7 +77,7 @@ bool map_device(Allocation& it, const std::byte*& given) {
   return false;
 }
 
-/// Forgets it, whoever has allocated it.
+/// Unmaps and forgets memory, whichever process allocated it.
 void unmap(std::byte* memory, const Allocation& it) {
   munmap(memory, it.bytes);
   if (it.touchable != nullptr) munmap(it.touchable, it.bytes);
@@ -106,7 +106,7 @@ Status allocate(Kind kind, int device, std::size_t bytes, void** memory) {
       if (it.file >= 0) ::close(it.file);
       return out_of_memory;
     }
-    // What was there before, as memory of a device has it.
+    // Contents are undefined, as in device memory.
     std::memset(it.touchable, 0xcd, bytes);
   } else {
     void* const made =
@@ -125,18 +125,18 @@ Status release(void* memory) {
   auto* const byte = static_cast<std::byte*>(memory);
   const auto found = allocations().find(byte);
   if (found == allocations().end() || found->second.is_another_process_s ||
-      found->second.is_admitted) {
+      found->second.is_pinned) {
     return misused();
   }
   const Allocation gone = found->second;
-  // What others still do with it has nothing to do it with.
+  // Other processes still have it open.
   if (gone.users != nullptr && gone.users->load() > 0) count("misuses");
   count(gone.kind == Kind::device ? "device_blocks" : "pinned_blocks", -1);
   unmap(byte, gone);
   return success;
 }
 
-Status admit(void* memory, std::size_t bytes) {
+Status pin(void* memory, std::size_t bytes) {
   const Lock lock(mutex());
   if (number("no_admission") != 0) return not_supported;
   auto* const byte = static_cast<std::byte*>(memory);
@@ -144,22 +144,22 @@ Status admit(void* memory, std::size_t bytes) {
   const bool overlaps = after != allocations().begin() &&
                         std::prev(after)->first + std::prev(after)->second.bytes > byte;
   if (overlaps) return already_registered;
-  // Drivers take whole pages, which may be another's, too.
+  // Drivers pin whole pages, which may also hold other data.
   if (bytes == 0 || bytes % page != 0 || reinterpret_cast<std::size_t>(byte) % page != 0) {
     return misused();
   }
   Allocation it{Kind::pinned, 0, bytes};
-  it.is_admitted = true;
+  it.is_pinned = true;
   allocations()[byte] = it;
   count("pinned_blocks");
   count("admissions");
   return success;
 }
 
-Status dismiss(void* memory) {
+Status unpin(void* memory) {
   const Lock lock(mutex());
   const auto found = allocations().find(static_cast<std::byte*>(memory));
-  if (found == allocations().end() || !found->second.is_admitted) return misused();
+  if (found == allocations().end() || !found->second.is_pinned) return misused();
   allocations().erase(found);
   count("pinned_blocks", -1);
   return success;
@@ -179,22 +179,22 @@ Status range(void** begin, std::size_t* bytes, const void* memory) {
   return success;
 }
 
-Status share(Ticket* ticket, void* memory) {
+Status share(IpcHandle* handle, void* memory) {
   const Lock lock(mutex());
   const auto found = allocations().find(static_cast<std::byte*>(memory));
   if (number("no_sharing") != 0) return not_supported;
   if (found == allocations().end() || found->second.file < 0) return misused();
-  *ticket = {getpid(), found->second.file, found->second.device, found->second.bytes, {}};
+  *handle = {getpid(), found->second.file, found->second.device, found->second.bytes, {}};
   return success;
 }
 
-Status open(void** memory, const Ticket& ticket) {
+Status open(void** memory, const IpcHandle& handle) {
   const Lock lock(mutex());
   if (number("no_opening") != 0) return not_supported;
-  if (ticket.process == getpid()) return misused();  // which drivers do not allow either
+  if (handle.process == getpid()) return misused();  // drivers do not permit it either
   const std::string path =
-      "/proc/" + std::to_string(ticket.process) + "/fd/" + std::to_string(ticket.file);
-  Allocation it{Kind::device, ticket.device, ticket.bytes};
+      "/proc/" + std::to_string(handle.process) + "/fd/" + std::to_string(handle.file);
+  Allocation it{Kind::device, handle.device, handle.bytes};
   it.file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   it.is_another_process_s = true;
   const std::byte* given = nullptr;

@@ -5,14 +5,14 @@ namespace {
 
 void wait_each(std::vector<InFlight>& requests, bool frees = false) {
   for (const InFlight& each : requests) {
-    // Freeing says of no fault.
+    // Freeing reports no error.
     const bool free = frees && each.single_use && !each.may_fail;
     const int code = free ? vicinal_request_free(each.request) : vicinal_wait(each.request);
     each.done(code, free ? "vicinal_request_free" : "vicinal_wait");
   }
 }
 
-/// The unfinished ones' handles in an array, as calls for several want them.
+/// Returns the handles in an array, as calls for several requests need them.
 std::vector<vicinal_request> handles(const std::vector<InFlight>& requests) {
   std::vector<vicinal_request> result;
   for (const InFlight& each : requests) result.push_back(*each.request);
@@ -27,7 +27,7 @@ void wait_all(std::vector<InFlight>& requests) {
   std::vector<vicinal_request> array = handles(requests);
   const int code = vicinal_waitall(static_cast<int>(array.size()), array.data());
   hand_back(requests, array);
-  // An error says that one has failed, and no more: of those that may, all whose request is gone count.
+  // An error means that some request failed. Of those that may fail, all that are gone count.
   bool explained = code == MPI_SUCCESS;
   for (const InFlight& each : requests) explained = explained || each.may_fail;
   for (const InFlight& each : requests) {
@@ -43,7 +43,7 @@ void wait_any(Trial& trial, std::vector<InFlight>& requests) {
   for (std::size_t n = 0; n < requests.size(); ++n) {
     int index = -7;
     const int code = vicinal_waitany(static_cast<int>(array.size()), array.data(), &index);
-    if (index == MPI_UNDEFINED) break;  // the rest had nothing in flight
+    if (index == MPI_UNDEFINED) break;  // the others have nothing in flight
     if (index < 0 || index >= static_cast<int>(array.size())) {
       trial.fail("vicinal_waitany returned ", code, " and the index ", index, ": ",
                  vicinal_error_message());
@@ -63,7 +63,7 @@ void wait_any(Trial& trial, std::vector<InFlight>& requests) {
 void test_in_turn(Trial& trial, std::vector<InFlight>& requests) {
   while (!requests.empty()) {
     if (trial.options().lone_tests) {
-      // One until it is complete, and nothing else meanwhile.
+      // Tests one request until it is complete, and nothing else meanwhile.
       int flag = 0;
       int code = MPI_SUCCESS;
       while (flag == 0 && code == MPI_SUCCESS) code = vicinal_test(requests.back().request, &flag);
@@ -95,7 +95,7 @@ void complete_all(Trial& trial, std::vector<InFlight> requests) {
   Random& own = trial.own();
   own.shuffle(requests);
   while (!requests.empty()) {
-    // Some of them in one way, the rest in another.
+    // Some requests complete by one function, the others by another.
     const int count = own.chance(50) ? static_cast<int>(requests.size())
                                      : own.between(1, static_cast<int>(requests.size()));
     std::vector<InFlight> some(requests.end() - count, requests.end());

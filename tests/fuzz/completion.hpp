@@ -1,4 +1,4 @@
-// Finding requests complete, in an order and by calls of each rank's own.
+// Completion of requests, by an order and by functions that each rank chooses.
 #pragma once
 
 #include <vicinal/vicinal.h>
@@ -10,19 +10,19 @@
 
 namespace fuzz {
 
-/// A request in flight, and who hears what its completion returned.
+/// A request in flight and the function that receives the result of its completion.
 struct InFlight {
   vicinal_request* request;
   std::function<void(int code, const char* by)> done;
-  bool may_fail = false;  ///< a rank is at fault in it
-  bool single_use =
-      false;  ///< gone once it is complete, and so may be freed in the place of a wait
+  bool may_fail = false;    ///< a rank fails in it
+  bool single_use = false;  ///< gone when complete, so it may be freed instead of waited for
 };
 
-/// Completes them all, by waits, tests, vicinal_waitany, vicinal_waitall or, where they may be, by freeing.
+/// Completes all, by waits, tests, vicinal_waitany(), vicinal_waitall() or, if permitted, by
+/// freeing.
 void complete_all(Trial& trial, std::vector<InFlight> requests);
 
-/// Tests them once; those that are complete are taken off the list.
+/// Tests each request once and removes complete ones from the list.
 void test_some(Trial& trial, std::vector<InFlight>& requests);
 
 }  // namespace fuzz

@@ -13,7 +13,7 @@ namespace {
 
 using Integers = std::vector<int>;
 
-/// One foreign call: where it is made, and numbers that all ranks know.
+/// Context of one foreign call, with numbers that all ranks know.
 struct Place {
   Trial& trial;
   MPI_Comm comm;
@@ -21,7 +21,7 @@ struct Place {
   bool busy;
   std::vector<Errand>& pending;
   int rank = 0, size = 0, count = 0;
-  int next = 0, before = 0;  ///< ranks around this one in a ring of random step
+  int next = 0, before = 0;  ///< neighbors in a ring of random step
 
   [[nodiscard]] int value(int from, int i = 0) const { return number * 1000 + from * 37 + i; }
   [[nodiscard]] Integers values(int from) const {
@@ -50,7 +50,7 @@ void broadcast(Place& it) {
   it.check(data == it.values(root), "MPI_Bcast");
 }
 
-/// The sum of all ranks' values.
+/// Returns the sum of all ranks' values.
 Integers sums(const Place& it, int ranks) {
   Integers sum(at(it.count));
   for (int from = 0; from < ranks; ++from) {
@@ -116,7 +116,7 @@ void ring(Place& it) {
   it.check_status(status, it.before, "MPI_Sendrecv");
 }
 
-/// Each rank sends without waiting, and finds what comes by a probe.
+/// Each rank sends without blocking and receives what a probe finds.
 void probes(Place& it) {
   const Integers own = it.values(it.rank);
   Integers result(own.size());
@@ -149,7 +149,7 @@ void probes(Place& it) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/// Blocking messages along a chain of ranks.
+/// Sends blocking messages along a chain of ranks.
 void chain(Place& it) {
   Integers data(at(it.count));
   if (it.rank > 0) {
@@ -189,7 +189,7 @@ void cancelled(Place& it) {
   it.check(flag != 0, "MPI_Cancel");
 }
 
-/// Checks a new communicator by a reduction, and frees it.
+/// Checks a new communicator by a reduction and frees it.
 void try_out(Place& it, MPI_Comm comm, const char* what) {
   if (comm == MPI_COMM_NULL) return;
   int size = 0, sum = 0;
@@ -205,7 +205,7 @@ void communicators(Place& it) {
   MPI_Group group = MPI_GROUP_NULL;
   int function = it.trial.common().below(5);
 #ifdef MPICH_VERSION
-  // MPICH 5.0.2 alone may hang in MPI_Comm_create_group while collectives are pending.
+  // MPICH 5.0.2 itself may hang in MPI_Comm_create_group() while collectives are pending.
   if (function == 3 && it.busy) function = 4;
 #endif
   switch (function) {
@@ -229,7 +229,7 @@ void communicators(Place& it) {
   }
 }
 
-/// A communicator between the ranks of even and of odd number.
+/// Makes an intercommunicator between the even and odd ranks.
 void between_groups(Place& it) {
   if (it.size < 2) return;
   MPI_Comm part = MPI_COMM_NULL, between = MPI_COMM_NULL, merged = MPI_COMM_NULL;
@@ -248,7 +248,7 @@ void windows(Place& it) {
   MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, it.comm, &memory, &window);
   const int own = it.value(it.rank);
 #ifdef MPICH_VERSION
-  // docs/preload.md: MPICH calls nobody while it waits for a lock.
+  // MPICH calls no progress function while it waits for a lock: see docs/preload.md.
   const bool locks = !it.busy || !is_preloaded();
 #else
   const bool locks = true;
@@ -285,7 +285,7 @@ void questions(Place& it) {
   MPI_Comm_compare(it.comm, copy, &same);
   it.check(same == MPI_CONGRUENT, "MPI_Comm_compare");
 #ifndef OPEN_MPI
-  // In Open MPI 5.0.11 a communicator has its parent's topology besides its own, and its duplicate has one.
+  // In Open MPI 5.0.11, a communicator also has its parent's topology; its duplicate has only one.
   int topology = 0, its_topology = 0;
   MPI_Topo_test(it.comm, &topology);
   MPI_Topo_test(copy, &its_topology);
@@ -338,7 +338,7 @@ void pending_collectives(Place& it) {
   it.pending.push_back(std::move(errand));
 }
 
-/// A generalized request of the program, complete from the start.
+/// Makes a generalized request that is complete from the start.
 void generalized(Place& it) {
   Errand errand;
   MPI_Grequest_start(

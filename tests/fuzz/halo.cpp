@@ -1,5 +1,5 @@
-// Halos over random distributions of indices, forward and in reverse. Values are whole numbers that say
-// index, vector, place and round, so that sums are exact in every type and order.
+// Halos over random distributions of indices, forward and in reverse. Values are integers that
+// identify index, vector, position and round, so that sums are exact in every type and order.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -66,7 +66,7 @@ class HaloCase {
     std::vector<int> owners;
     for (const std::int64_t index : needed) owners.push_back(indices_.owner.at(index));
     if (faulty && at_fault == team_.rank()) {
-      // Nobody owns it: it lies in a gap, or beyond all.
+      // An index without owner: in a gap, or beyond all indices.
       needed.push_back(unowned());
       owners.push_back(trial_.own().below(team_.size()));
     }
@@ -153,7 +153,7 @@ class Sweep {
     return vicinal_halo_start(halo_.halo_, owned_.base(), ghosts, values_, number_.type, &request);
   }
 
-  /// Start and wait in one call.
+  /// Starts and waits in one call.
   int run() {
     void* const ghosts = ghost_address();
     if (reverse_) {
@@ -230,7 +230,7 @@ class Sweep {
     }
   }
 
-  /// What a rank has added to its `i`-th ghost.
+  /// Returns the value that a rank added to its `i`-th ghost.
   [[nodiscard]] std::int64_t ghost_value(int rank, std::int64_t i, std::int64_t inner) const {
     return value_of(i * 64 + rank, inner, round_, rank);
   }
@@ -240,7 +240,7 @@ class Sweep {
                                                 : found->second;
   }
 
-  /// The owned value after all ghosts of the index were combined with it.
+  /// Returns the owned value, combined with all ghosts of the index.
   [[nodiscard]] std::int64_t combined(std::int64_t index, std::int64_t inner,
                                       std::int64_t value) const {
     if (op_ == MPI_REPLACE) return value;  // see settle_replaced
@@ -263,7 +263,7 @@ class Sweep {
     }
   }
 
-  /// Of several ghosts of an index any one may be the last, but it is the same in all values.
+  /// Of several ghosts of an index, any may be the last, but it is the same for all values.
   void settle_replaced() {
     for (std::size_t i = 0; i < owned().size(); ++i) {
       const auto ghosts = ghosts_of(owned()[i]);
@@ -295,7 +295,7 @@ class Sweep {
   Image owned_, ghosts_;
 };
 
-/// Some exchanges in either direction, begun in the same order by all ranks.
+/// Runs some exchanges in either direction, begun in the same order by all ranks.
 void HaloCase::run_phase() {
   Random& common = trial_.common();
   int begun[2] = {0, 0};
@@ -304,7 +304,7 @@ void HaloCase::run_phase() {
   for (int steps = common.between(1, 8); steps > 0; --steps) {
     const bool reverse = common.chance(40);
     const bool blocking = common.chance(30);
-    // As many of a direction as may be in flight.
+    // At most as many of a direction as may be in flight.
     if (begun[reverse ? 1 : 0]++ >= in_flight_) continue;
     Sweep& sweep = *sweeps.emplace_back(std::make_unique<Sweep>(*this, reverse, round_++));
     if (blocking) {

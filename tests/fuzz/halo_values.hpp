@@ -1,4 +1,4 @@
-// Random distributions of indices, and what each index is worth.
+// Random distributions of indices, and the value of each index.
 #pragma once
 
 #include <mpi.h>
@@ -17,12 +17,12 @@
 
 namespace fuzz {
 
-/// Who owns and who needs which indices: all ranks know all of it.
+/// The indices that each rank owns and needs, known to all ranks.
 struct Distribution {
   std::vector<std::vector<std::int64_t>> owned, needed;  ///< by rank, in order
-  bool ranges = false;                ///< what a rank owns is first, first + 1, ...
-  std::map<std::int64_t, int> owner;  ///< by index
-  /// By index: the ranks that need it, and which of their ghosts it is.
+  bool ranges = false;                                   ///< a rank owns contiguous indices
+  std::map<std::int64_t, int> owner;                     ///< by index
+  /// By index: the ranks that need it, each with the position among its ghosts.
   std::map<std::int64_t, std::vector<std::pair<int, std::int64_t>>> ghosts;
 
   Distribution(Trial& trial, int size) {
@@ -42,7 +42,7 @@ struct Distribution {
       for (int count = common.below(most + 1); count > 0; --count) {
         owned[at(dealt ? common.below(size) : rank)].push_back(next);
         all.push_back(next);
-        // Between what is owned lie gaps, now and then.
+        // Adds gaps between owned indices now and then.
         next += stride + (!ranges && common.chance(10) ? common.below(50) : 0);
       }
     }
@@ -65,7 +65,7 @@ struct Distribution {
   }
 };
 
-/// One basic type, in which numbers are written and read.
+/// A basic type in which values are written and read.
 struct Number {
   MPI_Datatype type;
   int bytes;
@@ -86,7 +86,7 @@ struct Number {
   }
 };
 
-/// Values of all indices of one side of a rank, in blocks, perhaps several vectors of them.
+/// Layout of all values on one side of a rank: blocks, perhaps in several vectors.
 struct Shape {
   std::int64_t values = 1, vectors = 1, stride = 0;  ///< stride in values
 
@@ -95,7 +95,7 @@ struct Shape {
   }
 };
 
-/// What index `index` is worth on rank `rank`, or on its owner with -1. Small, so that sums fit.
+/// Returns the value of an index on a rank, or on its owner for rank -1. Small, so that sums fit.
 inline std::int64_t value_of(std::int64_t index, std::int64_t inner, std::int64_t round, int rank) {
   return static_cast<std::int64_t>(
       scrambled(scrambled(static_cast<std::uint64_t>(index)) ^

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint8_t mark = 0xa5;
 
-/// What eight bytes in a row say, where they are one that a message may hold.
+/// Describes eight bytes, if they have the form of message bytes.
 std::string recognized(const std::uint8_t* at, std::size_t rest) {
   if (rest < 8 || at[7] != mark) return "";
   std::ostringstream text;
@@ -51,7 +51,7 @@ Image::Image(const std::vector<Piece>& pieces, std::uint64_t pattern) : pattern_
   MPI_Aint lowest = 0;
   MPI_Aint end = 0;
   for (const Piece& piece : pieces) {
-    // An element's bytes lie anywhere around it; those of the first and last are the farthest.
+    // An element's bytes may lie anywhere around it; the first and last elements are the extremes.
     const auto size = static_cast<std::int64_t>(piece.layout->bytes());
     for (std::int64_t i = 0; i < std::min(size, piece.bytes()); ++i) {
       for (const std::int64_t byte : {i, piece.bytes() - size + i}) {
@@ -108,7 +108,7 @@ std::string Image::fault_of(const std::vector<std::uint8_t>& bytes) const {
   std::ostringstream text;
   text << "byte " << static_cast<MPI_Aint>(at) - zero_ << " is " << int{*there} << ", not "
        << int{*wanted} << "; " << wrong << " bytes differ";
-  // Look for a whole word around it, wherever it begins.
+  // Looks for a whole group of eight around the byte, at any alignment.
   for (std::size_t back = 0; back < 8 && back <= at; ++back) {
     const std::size_t from = at - back;
     const std::string found = recognized(bytes.data() + from, bytes.size() - from);

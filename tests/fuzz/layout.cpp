@@ -7,7 +7,7 @@
 namespace fuzz {
 namespace {
 
-/// The basic types of one unit: their MPI types, where they lie, and the unit's extent.
+/// The basic types of one unit: their MPI types, their positions, and the unit's extent.
 struct Unit {
   const char* name;
   std::vector<MPI_Datatype> types;
@@ -28,7 +28,7 @@ const Unit& unit_of(int number) {
   return all[static_cast<std::size_t>(number)];
 }
 
-/// Where the bytes of units at these places (in extents of a unit) lie.
+/// Returns the positions of the bytes of units at these places (in extents of a unit).
 std::vector<MPI_Aint> spread(const Unit& unit, const std::vector<int>& units) {
   std::vector<MPI_Aint> places;
   for (const int place : units) {
@@ -47,7 +47,7 @@ MPI_Datatype resized(MPI_Datatype type, MPI_Aint lower_bound, MPI_Aint extent) {
   return made;
 }
 
-/// The MPI type of one unit; `made` says whether it is to be freed.
+/// Returns the MPI type of one unit; sets `made` if the caller must free it.
 MPI_Datatype unit_type(const Unit& unit, bool& made) {
   made = unit.types.size() > 1;
   if (!made) return unit.types.front();
@@ -60,7 +60,7 @@ MPI_Datatype unit_type(const Unit& unit, bool& made) {
   return type;
 }
 
-/// Makes a type of several of one unit.
+/// Makes types of several units.
 class Maker {
  public:
   explicit Maker(int number) : unit_(unit_of(number)), inner_(unit_type(unit_, made_)) {}
@@ -78,7 +78,7 @@ class Maker {
         type, true, spread(unit_, places), static_cast<int>(places.size()),
         form + " of " + std::to_string(places.size()) + " " + unit_.name);
   }
-  /// An indexed type with one unit at each place, resized to an extent in units where one is given.
+  /// Makes an indexed type with one unit at each place, resized to an extent in units.
   Layouts indexed(const std::vector<int>& places, int lower_bound, int extent,
                   const std::string& form) {
     MPI_Datatype type = MPI_DATATYPE_NULL;
@@ -170,7 +170,7 @@ Layouts Layout::derived(int unit, Random& random) {
     case 5:
       return maker.indexed(every(1, units), 0, units + random.between(1, 5), "with a long extent");
     case 6: {
-      // Elements lie between each other: the extent is smaller than the size.
+      // Elements interleave: the extent is smaller than the size.
       return maker.indexed(every(24, units), 0, 1, "interleaved");
     }
     case 7: {

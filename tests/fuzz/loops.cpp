@@ -1,7 +1,7 @@
-// Calls in loops: the same exchanges of a graph again and again, often enough that plans are made for them and reviewed, with
-// sizes that stay, take turns, grow, jump or change on one edge; several of them in flight, now and then one at fault.
-// By vicinal's names, or by MPI's with the preload library before the program; then ranks may also wait in MPI for each
-// other while exchanges go on.
+// Calls in loops: exchanges on a graph, repeated until they get plans and replans. Their sizes stay
+// constant, alternate, grow, jump or change on one edge. Several calls are in flight; now and then
+// one fails. Calls use vicinal's names, or MPI's with the preload library. In the second case,
+// ranks may also wait for each other in MPI while exchanges are in flight.
 #include <algorithm>
 #include <deque>
 #include <memory>
@@ -18,25 +18,25 @@ namespace {
 
 constexpr std::uint64_t largest_loop = 1000;
 
-/// How the sizes of a loop follow from the number of its turn.
+/// Law by which the sizes of a loop follow from the iteration number.
 enum class Law { constant, in_turn, one_edge, growing, jumping, random };
 constexpr const char* law_names[] = {"constant", "in turn", "on one edge",
                                      "growing",  "jumping", "random"};
 
-/// What stays the same in all turns of a loop.
+/// Constant parameters of a loop.
 struct Loop {
   Op op = Op::alltoallv;
   Law law = Law::constant;
   int unit = 0;
   int most = 6;
   bool derived = false;
-  std::uint64_t number = 0;  ///< of its first turn's messages; the next turn's is one more
+  std::uint64_t number = 0;  ///< of the messages of its first iteration; each iteration adds one
 };
 
 Loop random_loop(Trial& trial, std::uint64_t number) {
   Random& common = trial.common();
   Loop loop;
-  // Those with counts have a protocol of their own.
+  // Calls with counts have their own protocol.
   loop.op = common.chance(75)
                 ? common.pick(std::vector<Op>{Op::alltoallv, Op::alltoallw, Op::allgatherv})
                 : common.pick(std::vector<Op>{Op::alltoall, Op::allgather});
@@ -49,7 +49,7 @@ Loop random_loop(Trial& trial, std::uint64_t number) {
   return loop;
 }
 
-/// Units of an edge in a turn; of all edges where blocks are alike.
+/// Returns the units of an edge in an iteration; of all edges for equal blocks.
 int units_of(const Loop& loop, int rank, int edge, int turn) {
   const int alike = has_equal_blocks(loop.op) ? 1 : 0;
   if (alike != 0 || gathers(loop.op)) edge = 0;
@@ -58,7 +58,7 @@ int units_of(const Loop& loop, int rank, int edge, int turn) {
     const auto place =
         static_cast<std::uint64_t>(rank * 1000 + edge) * 100 + static_cast<std::uint64_t>(which);
     const std::uint64_t value = scrambled(scrambled(loop.number + 5) ^ place);
-    // Equal blocks of nothing are another matter (neighborhood.cpp).
+    // neighborhood.cpp tests equal blocks without data.
     if (alike == 0 && value % 6 == 0) return 0;
     return 1 + static_cast<int>(value / 8 % static_cast<std::uint64_t>(loop.most));
   };
@@ -75,7 +75,7 @@ int units_of(const Loop& loop, int rank, int edge, int turn) {
   return loop.derived ? (units + units_at_once - 1) / units_at_once * units_at_once : units;
 }
 
-/// One turn of a loop that is in flight, or was.
+/// An iteration of a loop, in flight or complete.
 struct Turn {
   std::unique_ptr<NeighborCall> call;
   vicinal_request request = VICINAL_REQUEST_NULL;
@@ -83,7 +83,7 @@ struct Turn {
   bool joins = true;
 };
 
-/// Whose names the calls have.
+/// The API under whose names calls are made.
 enum class Names { vicinal, mpi };
 
 class LoopProgram {
@@ -100,7 +100,7 @@ class LoopProgram {
       trial_.note("loop ", i, ": sizes ", law_names[static_cast<int>(loop.law)], " up to ",
                   loop.most);
     }
-    // Reviews begin with calls 4, 12 and 28.
+    // Replans begin with calls 4, 12 and 28.
     const int turns = common.between(8, 40);
     const int depth = common.pick(std::vector<int>{0, 1, 2, 4, 9});
     for (int turn = 0; turn < turns; ++turn) {
@@ -110,7 +110,7 @@ class LoopProgram {
         while (static_cast<int>(flight_.size()) > depth) finish(common.chance(30));
       }
     }
-    // What is in flight outlives its graph; of communicators, some MPIs do not know that.
+    // Calls in flight outlive their graph. With communicators, some MPIs do not support that.
     if (names_ == Names::vicinal && common.chance(30)) free_graph();
     while (!flight_.empty()) finish(true);
     free_graph();
@@ -126,7 +126,7 @@ class LoopProgram {
     plan.derived = loop.derived;
     plan.number = loop.number + static_cast<std::uint64_t>(turn);
     plan.units = [loop, turn](int rank, int edge) { return units_of(loop, rank, edge, turn); };
-    // MPI does not say what becomes of the others.
+    // MPI leaves the effect on other ranks undefined.
     if (names_ == Names::vicinal && trial_.options().faults && common.chance(3)) {
       plan.at_fault = common.below(graph_.wiring.size());
       choose_fault(plan, graph_.wiring, common.below(2));
@@ -155,7 +155,7 @@ class LoopProgram {
     if (trial_.options().free_types && trial_.own().chance(50)) call.release_types();
   }
 
-  /// All wait for all, or for one of them, outside vicinal.
+  /// All ranks wait for all or for one of them, outside vicinal.
   void wait_in_mpi() {
     trial_.note("waits in MPI");
     int sum = 1;
@@ -166,7 +166,8 @@ class LoopProgram {
     }
   }
 
-  /// The oldest turns, or all: the same on all ranks that take part, as far as they need each other.
+  /// Completes the oldest iterations, or all: alike on all participating ranks that need each
+  /// other.
   void finish(bool all) {
     const std::size_t count = all ? flight_.size() : (flight_.size() + 1) / 2;
     std::vector<std::unique_ptr<Turn>> chosen;

@@ -1,6 +1,6 @@
-// A differential fuzzer: random programs of vicinal's collectives, whose results are compared with what
-// must come of them, worked out from the seed alone, and now and then with what MPI's own calls deliver.
-// `--help` says how it is started; tools/fuzz.py starts it on several MPIs and numbers of ranks.
+// A differential fuzzer: runs random programs of vicinal's collectives. It compares their results
+// with values computed from the seed alone, and in some cases with MPI's own calls. `--help`
+// describes the options; tools/fuzz.py runs it on several MPIs and numbers of ranks.
 #include <mpi.h>
 
 #include <chrono>
@@ -19,7 +19,7 @@ namespace {
 struct Family {
   const char* name;
   void (*run)(fuzz::Trial&);
-  int weight;  ///< 0: only where it is asked for
+  int weight;  ///< 0: only on request
 };
 
 constexpr Family families[] = {
@@ -106,7 +106,7 @@ fuzz::Options read(int argc, char** argv) {
   return options;
 }
 
-/// The families that take part, each as often as its weight says.
+/// Returns the participating families, each as often as its weight.
 std::vector<const Family*> chosen(const fuzz::Options& options) {
   std::vector<const Family*> list;
   for (const Family& family : families) {
@@ -122,7 +122,7 @@ struct Count {
   long long cases = 0, calls = 0, references = 0, failed = 0;
 };
 
-/// Runs a case; true where nothing was found on any rank.
+/// Runs a case; returns whether no rank found an error.
 bool run_case(const fuzz::Options& options, const Family& family, long long number, Count& count) {
   fuzz::Trial trial(options, family.name, number);
   family.run(trial);
@@ -145,7 +145,7 @@ bool run_case(const fuzz::Options& options, const Family& family, long long numb
 int main(int argc, char** argv) {
   int provided = MPI_THREAD_SINGLE;
   const fuzz::Options options = read(argc, argv);
-  // What brings on an unmodified program depends on that.
+  // Progress of an unmodified program depends on the thread level.
   const bool unmodified = options.family == "unmodified" || options.family == "programs";
   const bool by_one_thread = unmodified && fuzz::scrambled(options.seed) % 2 == 0;
   MPI_Init_thread(&argc, &argv, by_one_thread ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &provided);
@@ -157,14 +157,14 @@ int main(int argc, char** argv) {
   const auto begin = std::chrono::steady_clock::now();
   const long long first = options.only < 0 ? 0 : options.only;
   for (long long number = first;; ++number) {
-    // The first rank's clock says whether there is time left.
+    // The first rank's clock decides whether time is left.
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
     int over = options.only >= 0 ? number > options.only
                                  : (options.cases >= 0 && number >= options.cases) ||
                                        (options.seconds >= 0 && taken.count() > options.seconds);
     MPI_Bcast(&over, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (over != 0) break;
-    // A case's number does not depend on which families take part.
+    // A case's number does not depend on the participating families.
     const Family& family = *list[static_cast<std::size_t>(number) % list.size()];
     const bool good = run_case(options, family, number, counts[family.name]);
     if (good || rank != 0) {

@@ -8,7 +8,7 @@
 namespace fuzz {
 namespace {
 
-/// Requests of a group as MPI takes them, and which of them are complete.
+/// A group of requests as MPI takes them, with the state of each.
 class Group {
  public:
   Group(Trial& trial, std::vector<MpiInFlight> members)
@@ -27,7 +27,7 @@ class Group {
     return ignores_ ? MPI_STATUSES_IGNORE : statuses.data();
   }
 
-  /// Request `i` is complete; its status is entry `at`.
+  /// Marks request `i` as complete; its status is entry `at`.
   void finish(int i, int at, int code, const char* by) {
     if (i < 0 || i >= size() || over_[static_cast<std::size_t>(i)]) {
       trial_.fail(by, " returned ", code, " and the index ", i, " of ", size(),
@@ -50,7 +50,7 @@ class Group {
       finish(indices[static_cast<std::size_t>(k)], k, code, by);
     }
   }
-  /// The requests that are not complete yet.
+  /// Returns the requests that are not complete yet.
   [[nodiscard]] std::vector<MpiInFlight> rest() {
     std::vector<MpiInFlight> list;
     for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -89,7 +89,7 @@ enum Function {
   functions
 };
 
-/// Calls the function once. A test that finds nothing leaves the group as it was.
+/// Calls the function once. A test that completes nothing leaves the group unchanged.
 void call_once(Group& group, Function function, int next) {
   const int count = group.size();
   MPI_Request* const requests = group.requests.data();
@@ -109,7 +109,7 @@ void call_once(Group& group, Function function, int next) {
       return group.finish(index, 0, code, "MPI_Waitany");
     case waitsome:
       code = MPI_Waitsome(count, requests, &index, indices.data(), group.all_statuses());
-      // An incorrect count would have this wait forever.
+      // With an incorrect count, this would wait forever.
       if (index <= 0) return group.finish(-1, 0, code, "MPI_Waitsome");
       return group.finish_some(index, indices, code, "MPI_Waitsome");
     case test:
@@ -139,7 +139,8 @@ void call_once(Group& group, Function function, int next) {
 Function random_function(Trial& trial, [[maybe_unused]] const Group& group) {
   const auto function = static_cast<Function>(trial.own().below(functions));
 #ifdef MPICH_VERSION
-  // MPICH 5.0.2 fails in MPI_Testall of persistent collectives that are under way, also where the library leaves them to it.
+  // MPI_Testall() of MPICH 5.0.2 fails on active persistent collectives, also on those that the
+  // library leaves to MPICH.
   if (function == testall && group.has_persistent_collectives()) return waitall;
 #endif
   return function;
@@ -164,7 +165,7 @@ void complete_by_mpi(Trial& trial, std::vector<MpiInFlight> requests) {
     Group group(trial, {requests.end() - count, requests.end()});
     requests.resize(requests.size() - static_cast<std::size_t>(count));
     const Function function = random_function(trial, group);
-    // Functions for one request go from one to the next; those for several find the order themselves.
+    // Functions for one request take one after the other; those for several choose the order.
     for (int next = 0; !group.is_over();) {
       const int left = group.left();
       call_once(group, function, next);

@@ -1,4 +1,4 @@
-// Completion of MPI's requests by each of its functions for that, in an order of each rank's own.
+// Completion of MPI requests by each of MPI's functions, in an order that each rank chooses.
 #pragma once
 
 #include <mpi.h>
@@ -13,18 +13,19 @@ namespace fuzz {
 /// A request in flight.
 struct MpiInFlight {
   MPI_Request* request;
-  /// Receives what the completion returned, by which function, and the status where one was asked for.
+  /// Receives the code of the completion, the name of its function, and the status unless it was
+  /// ignored.
   std::function<void(int code, const char* by, const MPI_Status* status)> done;
   bool persistent_collective = false;
 };
 
-/// Completes them all, in groups of random size, each by one of the functions for that.
+/// Completes all requests, in groups of random size, each group by one function.
 void complete_by_mpi(Trial& trial, std::vector<MpiInFlight> requests);
 
-/// Looks once at all of them, without waiting; those that are complete are taken off the list.
+/// Tests all requests once, without blocking, and removes complete ones from the list.
 void look_by_mpi(Trial& trial, std::vector<MpiInFlight>& requests);
 
-/// Whether the library stands before this program. Without it, programs avoid what an MPI does wrong.
+/// Returns whether the library is preloaded. Without it, programs avoid known errors of MPIs.
 bool is_preloaded();
 
 }  // namespace fuzz

@@ -14,13 +14,13 @@ constexpr const char* form_names[] = {"blocking", "nonblocking", "persistent"};
 constexpr const char* wrong_names[] = {"", "a negative count", "a null buffer", "a null datatype",
                                        "a count that the other end does not expect"};
 
-/// A multiple of `step` from `least` on.
+/// Returns the smallest multiple of `step` that is at least `least`.
 MPI_Aint up_to(MPI_Aint least, MPI_Aint step) {
   const MPI_Aint steps = least >= 0 ? (least + step - 1) / step : -(-least / step);
   return steps * step;
 }
 
-/// One message after the other, in random order and with random room between.
+/// Places the messages one after the other, in random order and with random gaps.
 void lay_out(std::vector<Piece>& pieces, bool in_bytes, Random& random) {
   std::vector<std::size_t> order(pieces.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -58,7 +58,7 @@ NeighborCall::NeighborCall(Trial& trial, const TestedGraph& graph, int rank, Cal
     }
   }
   for (const Wiring::End& end : origins) {
-    // An entry that is no rank has its place in the buffer as well.
+    // An entry that is no rank also has a position in the buffer.
     received.push_back(end.rank >= 0 || has_equal_blocks(op)
                            ? plan_.units(end.rank >= 0 ? end.rank : rank, end.entry)
                            : units_at_once);
@@ -156,7 +156,7 @@ void NeighborCall::fill(int round) {
       source_.put(send_[e], origin(rank_, static_cast<int>(e)));
     }
   }
-  // Where a block is found in place, what is sent is not looked at.
+  // A receive block in place also holds the data to send.
   for (std::size_t e = 0; plan_.in_place && e < receive_.size(); ++e) {
     const bool own = e == static_cast<std::size_t>(rank_);
     if (!gathers(plan_.op) || own) target_.put(receive_[e], origin(rank_, static_cast<int>(e)));
@@ -199,7 +199,7 @@ NeighborCall::Arguments NeighborCall::arguments() {
   return result;
 }
 
-/// Puts in what is wrong, on the side on which this rank has neighbours.
+/// Inserts the error, on a side on which this rank has neighbors.
 void NeighborCall::spoil(Arguments& arguments) const {
   const auto& destinations = graph_.wiring.destinations[static_cast<std::size_t>(rank_)];
   const bool sends = !plan_.in_place && std::any_of(destinations.begin(), destinations.end(),
@@ -217,7 +217,7 @@ void NeighborCall::spoil(Arguments& arguments) const {
       case Wrong::negative_count: counts[e] = -1; break;
       case Wrong::null_type:
         std::fill(types.begin(), types.end(), MPI_DATATYPE_NULL);
-        if (counts[e] == 0) counts[e] = 1;  // of nothing, any type is right
+        if (counts[e] == 0) counts[e] = 1;  // with a count of 0, any type is valid
         break;
       case Wrong::other_count: counts[e] += units_at_once; break;
       case Wrong::null_buffer:
@@ -225,7 +225,7 @@ void NeighborCall::spoil(Arguments& arguments) const {
         if (!sends) arguments.to = nullptr;
         break;
     }
-    // Blocks have one count, the first.
+    // Equal blocks share one count, the first.
     if (has_equal_blocks(plan_.op)) std::fill(counts.begin(), counts.end(), counts[e]);
     return;
   }

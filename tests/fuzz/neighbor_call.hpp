@@ -1,4 +1,5 @@
-// One neighborhood collective on a random graph, with arguments of every kind, which checks itself.
+// One neighborhood collective on a random graph, with arguments of every kind and a check of its
+// results.
 #pragma once
 
 #include <mpi.h>
@@ -24,19 +25,18 @@ inline bool has_equal_blocks(Op op) { return op == Op::alltoall || op == Op::all
 
 class MpiCall;
 
-/// What is wrong on the rank at fault.
+/// Error of the failing rank.
 enum class Wrong { nothing, negative_count, null_buffer, null_type, other_count };
 
-/// What all ranks know of a call. Counts are in units.
+/// Parameters of a call known to all ranks. Counts are in units.
 struct CallPlan {
   Op op = Op::alltoall;
   Form form = Form::blocking;
   int unit = 0;
   bool derived = false;
-  bool may_be_empty = false;  ///< blocks of one size, and that may be nothing
-  bool in_place =
-      false;  ///< over a communicator: what is sent is found where something is received
-  bool one_source = false;  ///< alltoallv sends along all edges from one place
+  bool may_be_empty = false;  ///< blocks of equal size, which may be empty
+  bool in_place = false;      ///< over a communicator: data to send are in the receive buffer
+  bool one_source = false;    ///< alltoallv sends the same data along all edges
   std::uint64_t number = 0;
   std::function<int(int rank, int edge)> units;
   Wrong wrong = Wrong::nothing;
@@ -45,28 +45,29 @@ struct CallPlan {
 
 class NeighborCall {
  public:
-  /// Chooses types and places by the trial's own choices.
+  /// Chooses types and positions by the trial's own random choices.
   NeighborCall(Trial& trial, const TestedGraph& graph, int rank, CallPlan plan);
 
   [[nodiscard]] const CallPlan& plan() const { return plan_; }
   [[nodiscard]] std::string text() const;
-  /// Before each execution: new values, nothing received.
+  /// Prepares an execution: new values, nothing received.
   void fill(int round);
-  /// Calls vicinal; the request is for the two forms that have one.
+  /// Calls vicinal; `request` is for the two forms that have one.
   int call(MPI_Info info, vicinal_request* request);
-  /// Calls what MPI has of that name, on the graph's reference or over the whole communicator.
+  /// Calls MPI's function of that name, on the graph's reference or over the whole communicator.
   int call_by_mpi(MPI_Request* request);
-  /// Has MPI do the same into a buffer of its own, and looks at what it made of it. Collective.
+  /// Performs the exchange by MPI into another buffer and checks the result. Collective.
   void refer();
-  /// Says what is wrong with the buffers. Where the send buffer is the library's no longer.
+  /// Checks the buffers, once the library no longer uses the send buffer.
   void check();
-  /// The same after a persistent call that was at fault on some rank, and is never started.
+  /// Checks a persistent call that failed on some rank, and is never started.
   void check_refused();
-  /// Gives up the datatypes while the library may still use them. MPI cannot do the same afterwards.
+  /// Frees the datatypes while the library may still use them. MPI cannot repeat the call
+  /// afterwards.
   void release_types();
-  /// What a call or its completion has returned: an error where none was due is a finding.
+  /// Takes the result of a call or its completion: an unexpected error is a finding.
   void returned(int code, const char* by);
-  /// Whether an error has come back: there is no data to look at.
+  /// Returns whether an error was returned, so that there are no data to check.
   [[nodiscard]] bool failed() const { return failed_; }
 
   struct Arguments;
@@ -86,13 +87,13 @@ class NeighborCall {
   int rank_;
   CallPlan plan_;
   bool large_;
-  bool absolute_ = false;  ///< by addresses from MPI_BOTTOM
+  bool absolute_ = false;  ///< addresses relative to MPI_BOTTOM
   int round_ = 0;
   bool failed_ = false;
   bool released_ = false;
   std::vector<Piece> send_, receive_;
   Image source_, target_;
-  std::shared_ptr<const MpiCall> by_mpi_;  ///< under way
+  std::shared_ptr<const MpiCall> by_mpi_;  ///< in flight
 };
 
 /// The arguments as vicinal and MPI take them.
@@ -107,25 +108,27 @@ struct NeighborCall::Arguments {
 int call_vicinal(Op op, Form form, bool large, const NeighborCall::Arguments& arguments,
                  vicinal_graph graph, MPI_Info info, vicinal_request* request);
 
-/// The same over a whole communicator.
+/// As call_vicinal(), over a whole communicator.
 int whole_vicinal(Op op, Form form, bool large, const NeighborCall::Arguments& arguments,
                   MPI_Comm comm, MPI_Info info, vicinal_request* request);
 
-// Persistent collectives have these names from MPI 4 on, and before the rest of it in Open MPI 5.
+// Persistent collectives have these names since MPI 4, and in Open MPI 5, which is not all of MPI
+// 4.
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 #define VICINAL_FUZZ_PERSISTENT 1
 #else
 #define VICINAL_FUZZ_PERSISTENT 0
 #endif
 
-/// The same by MPI's own names. It has to live until the call is complete, or its persistent request freed.
+/// The call under MPI's own names. Must live until the call is complete, or its persistent request
+/// is freed.
 class MpiCall {
  public:
   explicit MpiCall(NeighborCall::Arguments given);
   MpiCall(MpiCall&& other) noexcept;
   MpiCall& operator=(MpiCall&& other) noexcept;
   ~MpiCall();
-  /// `large` asks for the form with large counts, where the MPI has it.
+  /// `large` asks for the form with large counts, if MPI has it.
   int over_graph(Op op, Form form, bool large, MPI_Comm comm, MPI_Request* request) const;
   int over_all(Op op, Form form, bool large, MPI_Comm comm, MPI_Request* request) const;
 

@@ -1,4 +1,4 @@
-// Which of vicinal's and of MPI's functions a call is.
+// Maps calls to the functions of vicinal and MPI.
 #include <type_traits>
 
 #include "neighbor_call.hpp"
@@ -29,7 +29,7 @@ MPI_Datatype first(const std::vector<MPI_Datatype>& types) {
   return types.empty() ? MPI_BYTE : types.front();
 }
 
-/// The three forms of a collective, with 32-bit counts or with 64-bit ones.
+/// The three forms of a collective, with 32-bit or 64-bit counts.
 template <class Blocking, class Nonblocking, class Persistent>
 struct Functions {
   Blocking blocking;
@@ -44,7 +44,7 @@ constexpr Functions<Blocking, Nonblocking, Persistent> functions(Blocking blocki
   return {blocking, nonblocking, persistent};
 }
 
-/// Calls one of the three; `over` is a graph or a communicator.
+/// Calls one of the three forms; `over` is a graph or a communicator.
 template <class Over, class Request, class Blocking, class Nonblocking, class Persistent,
           class... Arguments>
 int in_form(Form form, Over over, MPI_Info info, Request* request,
@@ -117,7 +117,7 @@ int call_whole(const Table& of, Op op, Form form, const NeighborCall::Arguments&
   }
 }
 
-/// The three forms of one collective. `init` is a macro that gives the persistent one, or null.
+/// The three forms of one collective. `init` is a macro that yields the persistent one, or null.
 #define FUZZ_FORMS(member, blocking, nonblocking, suffix, init) \
   static constexpr auto member =                                \
       functions(blocking##suffix, nonblocking##suffix, init(blocking##_init##suffix))
@@ -186,7 +186,7 @@ int whole_vicinal(Op op, Form form, bool large, const NeighborCall::Arguments& g
 }
 
 static void make_ready_for_mpi(NeighborCall::Arguments& given) {
-  // It also compares the two sizes of a block, where one side has no block at all.
+  // MPI compares the two sizes of a block, even if one side has no block.
   if (given.send_counts.empty() && !given.receive_counts.empty()) {
     given.send_counts = {given.receive_counts.front()};
     given.send_types = {given.receive_types.front()};
@@ -194,13 +194,13 @@ static void make_ready_for_mpi(NeighborCall::Arguments& given) {
     given.receive_counts = {given.send_counts.front()};
     given.receive_types = {given.send_types.front()};
   }
-  // Open MPI refuses arrays that are null, also where they have no entry.
+  // Open MPI refuses null arrays, even without entries.
   for (auto* counts : {&given.send_counts, &given.receive_counts}) counts->push_back(0);
   for (auto* places : {&given.send_places, &given.receive_places}) places->push_back(0);
   for (auto* types : {&given.send_types, &given.receive_types}) types->push_back(MPI_BYTE);
 }
 
-/// What MPI reads until a call is complete.
+/// Arrays that MPI reads until a call is complete.
 struct MpiCall::Kept {
   explicit Kept(NeighborCall::Arguments arguments)
       : given((make_ready_for_mpi(arguments), std::move(arguments))), small(given), large(given) {}

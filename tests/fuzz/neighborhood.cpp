@@ -1,9 +1,8 @@
-// Random programs of neighborhood collectives. All ranks of a team follow one script: which graphs are
-// made, which calls and which starts belong to a phase, and which of what is in flight is complete at its
-// end. When in the phase a rank starts a persistent request, in what order and how it finds requests
-// complete, are choices of its own. Whatever these are, the script leaves nobody waiting in vain: within a
-// phase blocking calls come in the same order everywhere, and what is waited for at the end of a phase
-// has been begun by all before they wait.
+// Random programs of neighborhood collectives. All ranks of a team follow one script. For each
+// phase, it names the graphs, calls and starts, and the operations that are complete at its end.
+// Each rank chooses when in a phase it starts a persistent request, in which order, and how it
+// completes requests. No choice causes a deadlock: within a phase, blocking calls have the same
+// order on all ranks. All ranks begin the operations that a phase completes before they wait.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -19,21 +18,21 @@
 namespace fuzz {
 namespace {
 
-/// A call in one of the forms that have a request. All ranks have one, also those that do not take part.
+/// A call in a form that has a request. Each rank has one, even if it does not participate.
 struct Running {
   std::unique_ptr<NeighborCall> call;
   std::size_t graph = 0;
   vicinal_request request = VICINAL_REQUEST_NULL;
   bool persistent = false;
-  bool joins = true;       ///< whether this rank takes part; one without neighbours need not
-  bool in_flight = false;  ///< as the script has it
+  bool joins = true;       ///< whether this rank participates; optional without neighbors
+  bool in_flight = false;  ///< according to the script
   bool settled = false;    ///< this rank has found it complete
   int executions = 0;
 };
 
 class NeighborhoodProgram {
  public:
-  /// Graphs of what kind are made besides those that are added.
+  /// Kind of the graphs that are made besides the added ones.
   enum class Graphs { any, without_mpi, complete };
   NeighborhoodProgram(Trial& trial, std::array<Team*, 2> teams, Graphs graphs)
       : trial_(trial), teams_(teams), kind_(graphs) {}
@@ -83,7 +82,7 @@ class NeighborhoodProgram {
     Settings settings;
     if (plan.form == Form::persistent && common.chance(50)) {
       settings = settings_for(teams_[0]->size());
-      // A plan has the regions of its graph.
+      // A plan uses the regions of its graph.
       std::erase_if(settings, [](const auto& each) { return each.first == "vicinal_regions"; });
     }
     if (graph.graph == VICINAL_GRAPH_NULL && graph.whole == MPI_COMM_NULL) return;
@@ -120,9 +119,9 @@ class NeighborhoodProgram {
   void refer(Running& each) {
     const CallPlan& plan = each.call->plan();
     const TestedGraph& graph = graphs_[each.graph];
-    // Open MPI returns at once from a call whose count is 0, but not from one whose datatype is empty:
-    // ranks that have the one wait for ever for those that have the other.
-    // It also chooses the algorithm of an allgather by the size of the rank's own datatype.
+    // Open MPI returns at once from a call with a count of 0, but not from one with an empty
+    // datatype. So ranks of one kind would wait forever for the other. It also chooses an
+    // allgather's algorithm by the size of the rank's own datatype.
     const bool risky = plan.may_be_empty || (graph.whole != MPI_COMM_NULL && plan.derived);
     // A communicator may be freed before its requests.
     const bool here = graph.reference != MPI_COMM_NULL ||
@@ -134,7 +133,7 @@ class NeighborhoodProgram {
     trial_.succeeds(vicinal_request_free(&each.request), "vicinal_request_free");
   }
 
-  /// Whether a request is started in this phase, by the script.
+  /// Returns whether the script starts a request in this phase.
   bool becomes_due(Running& each) {
     if (!each.persistent || each.in_flight || each.executions == rounds) return false;
     if (!trial_.common().chance(60)) return false;
@@ -144,7 +143,7 @@ class NeighborhoodProgram {
     return each.joins;
   }
 
-  /// Starts some of those that are due, in this rank's order.
+  /// Starts some of the due requests, in this rank's order.
   void start_some(std::vector<Running*>& due, int percent) {
     trial_.own().shuffle(due);
     while (!due.empty() && trial_.own().chance(percent)) {
@@ -152,7 +151,7 @@ class NeighborhoodProgram {
       due.pop_back();
       trial_.note("starts call ", each.call->plan().number);
       each.settled = false;
-      // One that is not to be had is over.
+      // A start that fails is complete.
       const int code = vicinal_start(&each.request);
       each.call->returned(code, "vicinal_start");
       if (code != MPI_SUCCESS) settle(each);
@@ -197,7 +196,7 @@ class NeighborhoodProgram {
     finish(trial_.common().chance(60));
   }
 
-  /// Looks at what is in flight on this rank, without waiting for anything.
+  /// Tests the requests in flight on this rank, without blocking.
   void test_now(const std::vector<Running*>& due) {
     std::vector<Running*> begun;
     for (const auto& each : running_) {
@@ -208,7 +207,7 @@ class NeighborhoodProgram {
     test_some(trial_, list);
   }
 
-  /// Waits for all that is in flight, or for what the script names.
+  /// Waits for all requests in flight, or for those that the script chooses.
   void finish(bool all) {
     std::vector<Running*> chosen;
     for (const auto& each : running_) {
@@ -232,7 +231,7 @@ class NeighborhoodProgram {
     trial_.succeeds(vicinal_graph_free(&graph.graph), "vicinal_graph_free");
   }
 
-  /// In any order; requests outlive graphs and communicators, and can still be started.
+  /// Frees in any order; requests outlive graphs and communicators, and can still be started.
   void free_everything() {
     freeing_ = true;
     Random& common = trial_.common();

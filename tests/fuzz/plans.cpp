@@ -18,7 +18,7 @@ void choose_fault(CallPlan& plan, const Wiring& wiring, int kind) {
   if (!sends && !receives) return;
   if (kind == 0) plan.wrong = Wrong::negative_count;
   if (kind == 1) plan.wrong = Wrong::null_type;
-  // These are faults only where there is something to send, and nothing may be an address. Units of
+  // These are errors only if there are data to send and null is not a valid address. Units of
   // several basic types have gaps.
   if (plan.derived || plan.unit == Layout::kinds - 1 || plan.op == Op::alltoallw) return;
   if (kind == 2 && has_equal_blocks(plan.op) && plan.units(rank, 0) > 0) {
@@ -52,8 +52,6 @@ Settings random_settings(Random& random, int size) {
     settings.emplace_back("vicinal_choice", random.chance(50) ? "measure" : "adaptive");
   }
   number(25, "vicinal_split_bytes", 1, 200);
-  number(15, "vicinal_leader_shift", 0, 5);
-  number(15, "vicinal_group_size", 0, 4);
   number(15, "vicinal_radix", 2, 5);
   number(30, "vicinal_in_flight", 1, 8);
   return settings;
@@ -69,7 +67,7 @@ Settings random_settings_of_all(Random& random, int size) {
 
 namespace {
 
-/// Over a communicator in the place of a graph.
+/// Chooses a call over a communicator instead of a graph.
 void choose_over_all(CallPlan& plan, Random& random) {
   plan.op = std::array{Op::allgather, Op::allgatherv,
                        Op::alltoallv}[static_cast<std::size_t>(random.below(3))];
@@ -94,7 +92,7 @@ CallPlan random_plan(Trial& trial, const TestedGraph& graph, std::uint64_t numbe
   plan.units = [op = plan.op, in_place = plan.in_place, derived = plan.derived, number, most,
                 by_component, component = graph.wiring.component](int rank, int edge) {
     std::uint64_t key = 0;
-    // In place two ranks have as much for each other.
+    // In place, two ranks have equally much for each other.
     if (in_place && !gathers(op) && edge < rank) std::swap(rank, edge);
     if (!has_equal_blocks(op)) {
       key = static_cast<std::uint64_t>(rank) * 1000;

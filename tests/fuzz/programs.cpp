@@ -1,8 +1,8 @@
-// Random programs of MPI's own functions, for the preload library. Each thread runs steps on
-// communicators of its own. All ranks agree on a step: which communicator it makes or frees, which call it
-// makes, what it completes. Each rank chooses the functions that complete requests, and their order, and
-// tests requests between steps. Such a program is legal: blocking calls come in the same order everywhere,
-// and a rank waits only for what all have begun.
+// Random programs of MPI's own functions, for the preload library. Each thread runs steps on its
+// own communicators. All ranks agree on a step: the communicator it makes or frees, the call it
+// makes, the requests it completes. Each rank chooses the functions that complete requests, and
+// their order, and tests requests between steps. Such a program is correct: blocking calls have the
+// same order on all ranks, and a rank waits only for operations begun by all.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -20,7 +20,7 @@
 namespace fuzz {
 namespace {
 
-/// A request of the script. Ranks outside of its communicator have one as well, which is settled always.
+/// A request of the script. Ranks outside its communicator also have one, which is always settled.
 struct Scripted {
   std::unique_ptr<NeighborCall> call;            ///< null: a foreign call
   std::function<void(const MPI_Status*)> check;  ///< of a foreign call
@@ -29,7 +29,7 @@ struct Scripted {
   bool persistent = false;
   bool in_flight = false;
   bool settled = true;     ///< this rank has found it complete
-  bool uses_comm = false;  ///< MPI may need the communicator's handle after the start
+  bool uses_comm = false;  ///< MPI may use the communicator's handle after the start
   int executions = 0;
 };
 
@@ -40,7 +40,7 @@ class Program {
     nodes_.back()->take(base, Node::Kind::plain, 0, Wiring());
   }
 
-  /// Makes all communicators beforehand. The threads make none.
+  /// Makes all communicators in advance, so that threads make none.
   void prepare() {
     report_errors_to(trial_);
     constexpr int most = 5;
@@ -113,7 +113,7 @@ class Program {
     return -1;
   }
 
-  /// One of the communicators; of those with a topology, if there is one.
+  /// Returns a communicator; one with a topology if requested and present.
   Node& random_node(bool with_topology) {
     std::vector<Node*> list;
     for (const auto& each : nodes_) {
@@ -138,7 +138,7 @@ class Program {
     if (parent.is_member()) make_node(trial_, choice, parent, made);
   }
 
-  /// One call of a collective under test, or several with the same sizes.
+  /// Makes one call of a tested collective, or several with the same sizes.
   void call() {
     Random& common = trial_.common();
     Node& node = random_node(common.chance(85));
@@ -149,7 +149,7 @@ class Program {
     const bool starts = persistent && common.chance(50);
     const Random choices = common;
     for (int turn = 0; turn < times; ++turn) {
-      // Only members draw more.
+      // Only members draw further choices.
       common = choices;
       Scripted& scripted = add(node);
       scripted.persistent = persistent;
@@ -180,8 +180,8 @@ class Program {
     if (form == Form::nonblocking) scripted.settled = false;
   }
 
-  /// Whether a call's datatypes are freed while it may use them. Open MPI uses them in MPI_Start and in later rounds of an
-  /// algorithm.
+  /// Returns whether to free a call's datatypes while it may use them. Open MPI uses them in
+  /// MPI_Start() and in later rounds of an algorithm.
   [[nodiscard]] bool frees_types([[maybe_unused]] Form form, [[maybe_unused]] bool whole) {
     const bool wanted = trial_.options().free_types && trial_.own().chance(50);
 #ifdef OPEN_MPI
@@ -191,7 +191,7 @@ class Program {
 #endif
   }
 
-  /// Starts persistent requests: this rank in an order of its own, one by one or together.
+  /// Starts persistent requests in an order that this rank chooses, one by one or together.
   void begin(std::vector<Scripted*> due) {
     trial_.own().shuffle(due);
     std::vector<MPI_Request> requests;
@@ -228,7 +228,7 @@ class Program {
     begin(std::move(due));
   }
 
-  /// This rank's requests that it has not found complete yet.
+  /// Returns this rank's requests that it has not found complete yet.
   std::vector<MpiInFlight> unsettled(const std::vector<Scripted*>& among) {
     std::vector<MpiInFlight> list;
     for (Scripted* each : among) {
@@ -254,7 +254,7 @@ class Program {
     }
   }
 
-  /// Looks at what is in flight, without waiting.
+  /// Tests requests in flight, without blocking.
   void look() {
     std::vector<Scripted*> some;
     for (const auto& each : requests_) {
@@ -264,7 +264,7 @@ class Program {
     look_by_mpi(trial_, list);
   }
 
-  /// Completes what the script names.
+  /// Completes the requests that the script chooses.
   void complete() {
     const int percent = trial_.common().chance(40) ? 100 : 50;
     std::vector<Scripted*> chosen;
@@ -280,7 +280,7 @@ class Program {
 
   void foreign() {
     Node& node = random_node(trial_.common().chance(50));
-    // A call has one request, or several: also where this rank is no member.
+    // Every foreign call has the same number of requests, also on ranks that are not members.
     constexpr int most = 2;
     std::vector<Errand> errands;
     if (node.is_member()) {
@@ -298,7 +298,7 @@ class Program {
     }
   }
 
-  /// Frees a communicator; what is pending on it still completes.
+  /// Frees a communicator; pending operations on it still complete.
   void free_node() {
     if (nodes_.size() == 1) return;
     const auto chosen = at(trial_.common().between(1, static_cast<int>(nodes_.size()) - 1));
@@ -313,7 +313,7 @@ class Program {
     complete_by_mpi(trial_, unsettled(pending));
 #endif
     node.free();
-    // Its wiring serves to check what is in flight.
+    // Checks of operations in flight still need its wiring.
     freed_.push_back(std::move(nodes_[chosen]));
     nodes_.erase(nodes_.begin() + static_cast<std::ptrdiff_t>(chosen));
   }
@@ -363,7 +363,7 @@ void run_programs(Trial& trial) {
     MPI_Comm_dup(MPI_COMM_WORLD, &base);
     programs.push_back(std::make_unique<Program>(trial, thread, base));
 #ifdef OPEN_MPI
-    // Open MPI 5.0.11 hangs where two threads make communicators, each from one of its own.
+    // Open MPI 5.0.11 hangs if two threads make communicators, each from its own.
     if (count > 1) programs.back()->prepare();
 #endif
   }

@@ -1,5 +1,4 @@
-// Random choices that are the same wherever the same seed is used, on every rank and with every
-// standard library.
+// Random choices that depend on the seed alone, on every rank and with every standard library.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +8,8 @@
 
 namespace fuzz {
 
-/// Scrambles a number: neighbouring ones give unrelated results (the finalizer of SplitMix64).
+/// Scrambles a number, so that neighboring ones give unrelated results (the finalizer of
+/// SplitMix64).
 inline std::uint64_t scrambled(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15U;
   x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
@@ -23,7 +23,7 @@ class Random {
     for (const std::uint64_t seed : seeds) state_ = scrambled(state_ ^ seed);
   }
   std::uint64_t next() { return state_ = scrambled(state_); }
-  /// 0 to n - 1.
+  /// Returns a number from 0 to n - 1.
   int below(int n) { return static_cast<int>(next() % static_cast<std::uint64_t>(n)); }
   int between(int least, int most) { return least + below(most - least + 1); }
   bool chance(int percent) { return below(100) < percent; }

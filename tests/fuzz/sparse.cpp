@@ -1,6 +1,6 @@
-// Sparse exchanges: messages that their receivers do not expect, and questions with answers. What must
-// arrive is worked out from the seed, and now and then by MPI's own means: an MPI_Alltoall of counts, and
-// messages.
+// Sparse exchanges: messages that their receivers do not expect, and questions with answers. The
+// expected messages follow from the seed. Some cases also compare with an MPI_Alltoall() of counts,
+// followed by messages.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -14,7 +14,7 @@
 namespace fuzz {
 namespace {
 
-/// A message that all ranks know of; `number` is its place among those of its sender.
+/// A message known to all ranks; `number` is its position among its sender's messages.
 struct Message {
   int from, to, number, units;
 };
@@ -29,7 +29,7 @@ class Exchange {
         "locality",  "locality-personalized", "one-sided"};
     constant_ = common.chance(25);
     asks_ = !constant_ && common.chance(25);
-    // That one serves messages of one size only.
+    // The last method serves messages of one size only.
     const int count = static_cast<int>(methods.size()) - (constant_ ? 0 : 1);
     settings_.emplace_back("vicinal_exchange", methods[at(common.below(count))]);
     if (common.chance(85)) {
@@ -47,7 +47,7 @@ class Exchange {
         while (common.chance(density)) to.push_back(rank);
       }
       common.shuffle(to);
-      // A rank sends a few times as many as there are ranks, at most.
+      // A rank sends at most three times as many messages as there are ranks.
       to.resize(std::min(to.size(), at(3 * team.size())));
       for (std::size_t i = 0; i < to.size(); ++i) {
         const int size = constant_ ? block : units(common.below(most + 1));
@@ -70,12 +70,12 @@ class Exchange {
     Sending sending(*this, sent, call_);
     const int code = send(sending, &received);
     if (at_fault_ >= 0) {
-      // A fault is told to every rank.
+      // Every rank learns of a failure.
       if (code == MPI_SUCCESS) trial_.fail("an exchange at fault has succeeded on this rank");
       return;
     }
     if (!trial_.succeeds(code, "the sparse exchange")) return;
-    // By sender, then as sent.
+    // Ordered by sender, then as sent.
     check(received, expected, call_);
     if (refers && !asks_) refer(sent, expected);
     if (asks_) answer(received, expected, sent);
@@ -84,7 +84,7 @@ class Exchange {
   }
 
  private:
-  /// The arguments for messages, each somewhere in a buffer.
+  /// The arguments for messages at random positions in a buffer.
   struct Sending {
     Layouts layout;
     std::vector<Piece> pieces;
@@ -103,7 +103,7 @@ class Exchange {
         counts.push_back(piece.count);
         places.push_back(next);
         next += piece.count;
-        // Where one element reaches far over the next, room is left for all of it.
+        // An element may reach far past the next, so this leaves space for all of it.
         if (!exchange.constant_) next += own.below(3);
         if (layout->interleaves()) next += exchange.constant_ ? 0 : 100;
         pieces.push_back(std::move(piece));
@@ -130,7 +130,7 @@ class Exchange {
     return derived_ ? Layout::derived(unit_, own) : Layout::plain(unit_);
   }
 
-  /// Those that this rank sends or receives, ordered by sender and as sent.
+  /// Returns the messages that this rank sends or receives, ordered by sender and as sent.
   [[nodiscard]] std::vector<Message> of(int Message::* end) const {
     std::vector<Message> list;
     for (const Message& message : messages_) {
@@ -141,11 +141,11 @@ class Exchange {
 
   int send(Sending& sending, vicinal_received* received) {
     const Info info(settings_);
-    // What it receives them as is its own affair, too.
+    // The receiver chooses its own datatype.
     into_ = choose(trial_.own());
     MPI_Datatype into = into_->type();
     if (at_fault_ == team_.rank()) {
-      // A rank that does not exist; where there is no message, a datatype that is none.
+      // A rank that does not exist or, without messages, a null datatype.
       if (sending.ranks.empty()) into = MPI_DATATYPE_NULL;
       if (!sending.ranks.empty()) sending.ranks.back() = team_.size() + 3;
     }
@@ -205,7 +205,7 @@ class Exchange {
     copy(received, expected, call, places[messages]);
   }
 
-  /// Into a buffer, in elements of a derived type.
+  /// Copies into a buffer, in elements of a derived type.
   void copy(vicinal_received received, const std::vector<Message>& expected, std::uint64_t call,
             std::int64_t elements) {
     const Piece all{into_, elements, 0};
@@ -224,7 +224,7 @@ class Exchange {
     if (!fault.empty()) trial_.fail("what was copied: ", fault);
   }
 
-  /// Each question gets an answer of another size; it knows by its own number where it belongs.
+  /// Answers each question with another size; the answer's number identifies the question.
   void answer(vicinal_received& requests, const std::vector<Message>& asked,
               const std::vector<Message>& questions) {
     const auto reply_to = [&](const Message& question) {
@@ -237,7 +237,7 @@ class Exchange {
     std::vector<Message> replies, expected;
     for (const Message& question : asked) replies.push_back(reply_to(question));
     for (const Message& question : questions) expected.push_back(reply_to(question));
-    // By the rank that was asked, then as asked.
+    // Ordered by the answering rank, then as asked.
     std::stable_sort(expected.begin(), expected.end(),
                      [](const Message& a, const Message& b) { return a.from < b.from; });
     Sending sending(*this, replies, call_ + 1);
@@ -253,7 +253,7 @@ class Exchange {
     trial_.succeeds(vicinal_received_free(&received), "vicinal_received_free");
   }
 
-  /// MPI's own way: counts by an MPI_Alltoall, then messages.
+  /// Repeats the exchange with MPI alone: counts by MPI_Alltoall(), then messages.
   void refer(const std::vector<Message>& sent, const std::vector<Message>& expected) {
     std::vector<int> out(at(team_.size())), in(at(team_.size()));
     for (const Message& message : sent) ++out[at(message.to)];

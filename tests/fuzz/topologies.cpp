@@ -42,7 +42,7 @@ Settings settings_of(Random& random, int size) {
   return random.chance(60) ? random_settings(random, size) : Settings();
 }
 
-/// Neighbors of all ranks as MPI lists them, which decides where nothing else says it.
+/// Gathers all ranks' neighbors as MPI lists them, where MPI defines the order.
 Edges gathered(MPI_Comm comm, const std::vector<int>& own) {
   int size = 0;
   MPI_Comm_size(comm, &size);
@@ -73,7 +73,7 @@ void make_adjacent(Trial& trial, const Node& parent, Node& made) {
   made.take(comm, Node::Kind::graph, parent.colour, std::move(wiring));
 }
 
-/// Each edge is named by a random rank. The order of neighbors is MPI's.
+/// A random rank gives each edge. MPI chooses the order of neighbors.
 void make_dist(Trial& trial, const Node& parent, Node& made) {
   Random& random = trial.common();
   std::string text;
@@ -115,7 +115,7 @@ void make_cart(Trial& trial, const Node& parent, Node& made) {
   std::vector<int> dims, periods;
   draw_grid(trial.common(), parent.size, dims, periods);
 #ifdef OPEN_MPI
-  // Open MPI 5.0.11 delivers wrong blocks in nonblocking calls where a periodic dimension is 1 or 2.
+  // Open MPI 5.0.11 delivers wrong blocks in nonblocking calls if a periodic dimension is 1 or 2.
   for (std::size_t d = 0; d < dims.size() && !is_preloaded(); ++d) {
     if (dims[d] <= 2) periods[d] = 0;
   }
@@ -151,7 +151,7 @@ void make_sub(Trial& trial, const Node& parent, Node& made) {
   made.take(comm, Node::Kind::grid, colour, std::move(wiring));
 }
 
-/// All edges go both ways, as neighborhood collectives want it of such a graph.
+/// All edges go both ways, as neighborhood collectives require of such a graph.
 void make_graph_of_all(Trial& trial, const Node& parent, Node& made) {
   Random& random = trial.common();
   const int nodes = random.chance(70) ? parent.size : random.between(1, parent.size);
@@ -191,7 +191,8 @@ void make_split(Trial& trial, const Node& parent, Node& made) {
 void make_copy(Trial& trial, Function function, const Node& parent, Node& made) {
   MPI_Comm comm = MPI_COMM_NULL;
   if (function == Function::idup) {
-    // MPICH 5.0.2 and Open MPI 5.0.11 alone may hang where another communicator is made before this one is complete.
+    // MPICH 5.0.2 and Open MPI 5.0.11 may hang if another communicator is made before this one is
+    // complete.
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Comm_idup(parent.comm, &comm, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -234,13 +235,14 @@ NodeChoice choose_node(Random& random, Node::Kind parent) {
   using Kind = Node::Kind;
   auto function = static_cast<Function>(random.below(static_cast<int>(names.size())));
 #ifdef OPEN_MPI
-  // In Open MPI 5.0.11 alone, MPI_Dist_graph_create may deadlock; what has a topology of its own and is made from a
-  // communicator that has another crashes in neighborhood collectives, or delivers wrong blocks.
+  // In Open MPI 5.0.11, MPI_Dist_graph_create() may deadlock. A topology made from a communicator
+  // with another topology crashes in neighborhood collectives, or delivers wrong blocks.
   if (!is_preloaded() && function == Function::dist) function = Function::adjacent;
   if (!is_preloaded() && parent != Kind::plain && function <= Function::graph) {
     function = Function::dup;
   }
-  // The library leaves a second MPI_Comm_idup of a communicator to Open MPI, which delivers wrong blocks in some grids.
+  // The library leaves a second MPI_Comm_idup() to Open MPI, which then delivers wrong blocks in
+  // some grids.
   if (function == Function::idup && parent == Kind::grid) function = Function::dup;
 #endif
   switch (function) {

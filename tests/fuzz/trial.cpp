@@ -17,7 +17,7 @@
 namespace fuzz {
 namespace {
 
-/// What the watch may have to print. It is written by the rank's own thread and read by the watch.
+/// State of the watch: written by the rank's own thread, read by the watch.
 struct Watched {
   std::mutex mutex;
   std::condition_variable changed;
@@ -34,7 +34,7 @@ Watched& watched() {
 }
 
 void print(const std::string& text) {
-  // One write for each text, so that those of several ranks do not mix.
+  // One write per text, so that texts of several ranks do not mix.
   const char* from = text.data();
   std::size_t rest = text.size();
   while (rest > 0) {
@@ -45,9 +45,9 @@ void print(const std::string& text) {
   }
 }
 
-/// What a rank that crashes says, made ready beforehand: a handler may do little but write.
+/// Message of a crashing rank, prepared in advance: a signal handler may do little but write.
 std::array<char, 800> last_words{};
-std::size_t last_words_head = 0;  ///< the length of the part that names the case
+std::size_t last_words_head = 0;  ///< length of the part that names the case
 
 void prepare_last_words(std::size_t from, const std::string& text) {
   const std::size_t room = last_words.size() - from - 1;
@@ -58,7 +58,7 @@ void prepare_last_words(std::size_t from, const std::string& text) {
 
 std::array<struct sigaction, 32> former{};
 
-/// Names the case, and has the signal come again to whoever heard of it before.
+/// Names the case and restores the previous handler, which then gets the signal again.
 void say_last_words(int number) {
   if (::write(2, last_words.data(), std::strlen(last_words.data())) < 0) return;
   sigaction(number, &former[static_cast<std::size_t>(number)], nullptr);
@@ -73,7 +73,7 @@ void watch(double patience) {
     if (!state.running || taken.count() < patience) continue;
     print("FAILED (no end in sight)\n" + state.description);
     vicinal_dump();
-    // The other ranks have their say first: the launcher ends them all when this one dies.
+    // Lets the other ranks report first: the launcher ends them when this one exits.
     std::this_thread::sleep_for(std::chrono::seconds(2));
     std::_Exit(3);
   }

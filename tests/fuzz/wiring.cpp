@@ -8,7 +8,7 @@
 namespace fuzz {
 namespace {
 
-/// Ranks that are connected get one number.
+/// Returns equal numbers for connected ranks.
 std::vector<int> components(const Edges& destinations) {
   std::vector<int> of(destinations.size());
   std::iota(of.begin(), of.end(), 0);
@@ -154,7 +154,7 @@ Wiring cartesian(const std::vector<int>& dims, const std::vector<int>& periods) 
     text << ' ' << dims[at(d)] << (periods[at(d)] != 0 ? "p" : "");
   }
   wiring.text = text.str();
-  // Row-major coordinates, and for each dimension first the neighbour before, then the one after.
+  // Row-major coordinates; in each dimension the lower neighbor first, then the upper one.
   const auto neighbour = [&](int rank, int d, int step) {
     int stride = 1;
     for (int i = count - 1; i > d; --i) stride *= dims[at(i)];
@@ -169,7 +169,7 @@ Wiring cartesian(const std::vector<int>& dims, const std::vector<int>& periods) 
     for (int d = 0; d < count; ++d) {
       for (const int side : {0, 1}) {
         destinations.push_back(neighbour(rank, d, side == 0 ? -1 : 1));
-        // What comes from the rank before was sent to the one after.
+        // Data from the lower neighbor were sent to its upper one.
         origins.push_back({destinations.back(), destinations.back() < 0 ? -1 : 2 * d + 1 - side});
       }
     }
@@ -270,7 +270,7 @@ TestedGraph make_graph(Trial& trial, const Team& team, const Settings& settings,
   Edges sources = reversed(destinations);
   const char* how = "both sides";
   if (way == 1 || way == 2) {
-    // The side that is found comes in ascending order.
+    // The derived side is in ascending order.
     how = way == 1 ? "destinations" : "sources";
     for (auto& list : way == 1 ? sources : destinations) std::sort(list.begin(), list.end());
     if (way == 2) {

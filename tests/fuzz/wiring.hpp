@@ -1,4 +1,4 @@
-// Random graphs that all ranks know, and the ways to make one.
+// Random graphs known to all ranks, and functions that create them.
 #pragma once
 
 #include <mpi.h>
@@ -15,19 +15,19 @@
 
 namespace fuzz {
 
-/// A place in an array.
+/// Converts an index.
 inline std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// Who sends to whom. An entry that is no rank is -1.
+/// The edges of all ranks. An entry of -1 is no rank.
 struct Wiring {
-  /// What arrives at an entry of a rank's sources: from which rank, and along which of its edges.
+  /// Origin of an entry in a rank's sources: the sending rank, and the position among its edges.
   struct End {
     int rank = -1;
     int entry = -1;
   };
   std::vector<std::vector<int>> destinations;  ///< by rank
   std::vector<std::vector<End>> origins;       ///< by rank
-  std::vector<int> component;                  ///< by rank: ranks that share no edge differ
+  std::vector<int> component;                  ///< by rank: differs for ranks that no path connects
   std::string text;
 
   [[nodiscard]] std::vector<int> sources(int rank) const;
@@ -37,24 +37,24 @@ struct Wiring {
 
 /// By rank, the ranks at the other ends of its edges.
 using Edges = std::vector<std::vector<int>>;
-/// Draws edges of one of several forms; `text` becomes the description.
+/// Returns edges of one of several forms; sets `text` to a description.
 Edges random_edges(Random& random, int size, std::string& text);
-/// The same edges, listed at their other ends.
+/// Returns the edges, listed at their other ends.
 Edges reversed(const Edges& edges);
 /// Pairs the k-th edge from p to q at p with the k-th one at q.
 Wiring paired(Edges destinations, const Edges& sources);
-/// Edges of every rank to every rank.
+/// Returns edges from every rank to every rank.
 Wiring complete(int size);
-/// Neighbors in a grid, in MPI's order.
+/// Returns the neighbors in a grid, in MPI's order.
 Wiring cartesian(const std::vector<int>& dims, const std::vector<int>& periods);
-/// Draws a grid of at most that many ranks.
+/// Draws a grid of at most `ranks` ranks.
 void draw_grid(Random& random, int ranks, std::vector<int>& dims, std::vector<int>& periods);
 
-/// Creates a graph communicator whose errors are returned. Collective.
+/// Creates a graph communicator that returns errors. Collective.
 MPI_Comm adjacent(MPI_Comm comm, const std::vector<int>& sources, const std::vector<int>& targets,
                   MPI_Info info = MPI_INFO_NULL);
 
-/// A communicator that a case made.
+/// Owns a communicator made by a case.
 class Team {
  public:
   explicit Team(MPI_Comm comm) : comm_(comm) {
@@ -78,13 +78,14 @@ class Team {
   int size_ = 0;
 };
 
-/// Splits, duplicates or reorders the world; afterwards the trial's common choices are the team's.
+/// Splits, duplicates or reorders the world. After that, the trial's common choices are those of
+/// the result.
 MPI_Comm make_comm(Trial& trial);
 
-/// How regions may be chosen for so many ranks, in every form.
+/// Returns a random region setting for `size` ranks, in any form.
 std::string random_regions(Random& random, int size);
 
-/// Key and value for each setting that is to be other than the default.
+/// Key and value of each setting that differs from the default.
 using Settings = std::vector<std::pair<std::string, std::string>>;
 std::string text_of(const Settings& settings);
 
@@ -100,13 +101,12 @@ class Info {
   MPI_Info info_ = MPI_INFO_NULL;
 };
 
-/// A graph under test: vicinal's, and now and then the same as MPI has it.
+/// A graph under test: vicinal's, and in some cases MPI's equivalent.
 struct TestedGraph {
   Wiring wiring;
   vicinal_graph graph = VICINAL_GRAPH_NULL;
   MPI_Comm reference = MPI_COMM_NULL;
-  MPI_Comm whole =
-      MPI_COMM_NULL;  ///< a communicator in the place of a graph, for allgathers over it
+  MPI_Comm whole = MPI_COMM_NULL;  ///< instead of a graph, for collectives over all ranks
 
   TestedGraph() = default;
   TestedGraph(TestedGraph&& other) noexcept
@@ -122,18 +122,19 @@ struct TestedGraph {
   }
 };
 
-/// A random graph over the team, made in a random way. Collective. Where the communicator has a topology
-/// of its own, MPI is not asked for another.
+/// Creates a random graph over the team by a random function. Collective. If the communicator
+/// already has a topology, MPI creates no reference.
 TestedGraph make_graph(Trial& trial, const Team& team, const Settings& settings, bool has_topology);
 
-/// The same as a communicator of MPI's alone, the reference. Collective.
+/// Creates a random graph in MPI only, as the reference. Collective.
 TestedGraph make_graph_of_mpi(Trial& trial, const Team& team, const Settings& settings);
 
-/// The same among all ranks: the complete graph, or the communicator itself. Collective.
+/// Returns the complete graph, or the communicator itself. Collective.
 TestedGraph make_complete(Trial& trial, const Team& team, const Settings& settings,
                           bool as_communicator);
 
-/// A Cartesian grid over the first ranks of the team, and its wiring; MPI_COMM_NULL on the others.
+/// Returns a Cartesian grid over the first ranks of the team, and its wiring; MPI_COMM_NULL on the
+/// other ranks.
 MPI_Comm make_cartesian(Trial& trial, const Team& team, Wiring& wiring);
 
 }  // namespace fuzz

@@ -1,4 +1,4 @@
-// A user's program in C++, as that MPI's own mpicxx compiles and links it.
+// A user's C++ program, compiled and linked by the MPI's own mpicxx.
 #include <mpi.h>
 #include <vicinal/vicinal.h>
 

@@ -1,4 +1,4 @@
-/* A program that knows nothing of vicinal: each rank exchanges a number with each other rank, again and again. */
+/* A program without vicinal: each rank repeatedly exchanges a number with each other rank. */
 #include <mpi.h>
 #include <stdio.h>
 

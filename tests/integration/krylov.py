@@ -1,10 +1,17 @@
-"""A Krylov solver of PETSc whose halo goes by `-sf_type neighbor`; it knows nothing of vicinal.
+"""A PETSc Krylov solver whose halo uses `-sf_type neighbor`; it knows nothing of vicinal.
 
-Each of 18 or 32 ranks holds a block of a periodic grid with the 27-point stencil, and has 17 neighbours. Prints the residual
-of each iteration to the last bit. With `--gamg` PETSc's algebraic multigrid preconditions, which makes more graphs, and residuals that
-differ from run to run in their last digits. With `--time` also what the slowest rank takes for a product with the matrix, which is a
-scatter and little else, and for an iteration of the solver (a name, how many of them a batch has, and each batch's seconds).
-What PETSc's log says of scatters is no measure here: a rank that is early waits there for those that are still in the reduction before.
+Each of 18 or 32 ranks holds a block of a periodic grid with the 27-point stencil, and has 17
+neighbors. The program prints the residual of each iteration to the last bit.
+
+With `--gamg` PETSc's algebraic multigrid is the preconditioner. It creates more graphs, and the
+last digits of its residuals differ from run to run.
+
+With `--time` the program also prints the times of the slowest rank, for two operations. The first
+is a product with the matrix, which is mostly a scatter; the second is a solver iteration. Each line
+has a name, the number of operations in a batch, and each batch's seconds per operation.
+
+PETSc's own log times of scatters are no measure here. An early rank waits in the scatter for ranks
+that are still in the previous reduction.
 """
 
 import itertools
@@ -31,7 +38,7 @@ place = np.unravel_index(comm.rank, RANKS)
 
 
 def number(point):
-    """Of a point of the grid: those of a rank are consecutive."""
+    """Returns the number of a grid point; the points of a rank are consecutive."""
     point = [at % size for at, size in zip(point, SIZES, strict=True)]
     rank = np.ravel_multi_index([at // EDGE for at in point], RANKS)
     return int(rank) * EDGE**3 + int(np.ravel_multi_index([at % EDGE for at in point], (EDGE,) * 3))

@@ -1,9 +1,15 @@
-"""Poisson's equation with DOLFINx, which exchanges ghosts with its neighbours; it knows nothing of vicinal.
+"""Poisson's equation with DOLFINx, which exchanges ghosts with its neighbors; it knows nothing of
+vicinal.
 
-Prints the norm of the solution, and how many values of ghosts were not their owners', to the last bit; with `--time` also
-what the slowest rank spends in each scatter (a name, how many of them a batch has, and each batch's seconds). With
-`--dealt` it is not DOLFINx that divides the mesh: it is cut into boxes that are dealt to the ranks like cards, as codes do that
-balance their load so, with all cells that share a vertex as ghosts. Each rank then has twice as many neighbours.
+The program prints the norm of the solution to the last bit, and the number of ghost values that
+differ from their owners'.
+
+With `--time` it also prints the time of each scatter on the slowest rank. The line has a name, the
+number of scatters in a batch, and each batch's seconds per scatter.
+
+With `--dealt` the program divides the mesh itself. It cuts the mesh into boxes and assigns them to
+ranks at random, as codes do that balance their load so. All cells that share a vertex are ghosts.
+Each rank then has twice as many neighbors.
 """
 
 import itertools
@@ -23,16 +29,17 @@ EDGE = 12
 TURNS = 200
 BATCHES = 15
 
-CUTS = 4  # of each edge of the cube, into boxes
+CUTS = 4  # boxes along each edge of the cube
 
 
 def deal(_comm, ranks, _dimension, cells, _ghosts):
-    """For each cell its owner and who has it as a ghost: a partitioner, as DOLFINx calls it."""
+    """Returns for each cell its owner and the ranks that have it as a ghost: a DOLFINx
+    partitioner."""
     owners = (np.random.default_rng(1).permutation(CUTS**3) % ranks).reshape(CUTS, CUTS, CUTS)
     width = EDGE // CUTS
     ranks_of_cells, first = [], [0]
     for cell in cells.array.reshape(-1, 4):
-        # Vertices are counted along x first, then along y and z.
+        # Vertices are numbered along x first, then along y and z.
         x_y_z = [cell // (EDGE + 1) ** axis % (EDGE + 1) for axis in range(3)]
         owner = owners[tuple(axis.min() // width for axis in x_y_z)]
         others = set()

@@ -1,51 +1,54 @@
-/* The protocol of a shared slot: one owner, two peers, three executions. Each of the last two may have larger elements
- * than the one before, so that the area is replaced never, once or twice. src/execute/slots.hpp states the invariants, src/execute/run.cpp the
- * order in which a run awaits, finds, hands over and signals.
+/* Models the protocol of a shared slot: one owner, two peers, three executions. Each of the last
+ * two may have larger elements than the previous one, so the area is replaced never, once or twice.
+ * src/execute/slots.hpp states the invariants. src/execute/run.cpp has the order in which a run
+ * awaits, finds, hands over and signals.
  *
- *   owner      BoundPlan::bind, OwnedSlot::bind, announce, announce_fault, ~OwnedSlot; the owner's copies and signals
+ *   owner      BoundPlan::bind, OwnedSlot::bind, announce, announce_fault, ~OwnedSlot; the owner's
+ *              copies and signals
  *   peer       FarSlot::find, fault, forget; Run::is_satisfied; a peer's copies and signals
  *   all_reached, allocate, release    SlotView::all_reached, the arena
  *
- * By default the owner hands out: it fills the area and the peers read it. With TAKING_IN each peer fills its part, and the
- * owner reads. Any one rank's call may fail in any one execution; any one peer may wrongly keep its element size of the
- * execution before. Areas that are given back are allocated again at once, so that who comes too late is noticed.
+ * By default the owner hands out: it fills the area and the peers read it. With TAKING_IN each peer
+ * fills its part, and the owner reads. Any rank's call may fail in any one execution. Any one peer
+ * may wrongly keep its element size of the previous execution. Released areas are reallocated at
+ * once, so that a late access is detected.
  *
- * Memory is sequentially consistent here. In the code all that is handed over lies between a release store of a flag or of
- * `current` and the acquire load that finds it; nothing else is shared.
+ * Memory is sequentially consistent here. In the code, all shared data is handed over by a release
+ * store of a flag or of `current` and an acquire load that finds it; nothing else is shared.
  *
- * Each of these makes a fault that the checker must find:
- *   NO_ACKNOWLEDGEMENT   a peer forgets to say that it has read (or an owner that hands out nothing more: the same flag)
- *   NO_AWAIT             who writes again does not await that all have read
- *   EARLY_ANNOUNCEMENT   an area is replaced before all have found the one before it
- *   EARLY_RELEASE        the area before is given back when the new one is announced
- *   EARLY_SIGNAL         the flag is set before the data are there
+ * Each of these mutations causes an error that the checker must find:
+ *   NO_ACKNOWLEDGEMENT   a peer (with TAKING_IN, the owner) does not signal that it has read
+ *   NO_AWAIT             a writer does not await all readers before it writes again
+ *   EARLY_ANNOUNCEMENT   an area is replaced before all peers have found the previous one
+ *   EARLY_RELEASE        the previous area is released when the new one is announced
+ *   EARLY_SIGNAL         the flag is set before the data is written
  *   LATER_FAULT          a peer takes the owner's fault in a later execution for one in its own
- *   EARLY_RETIREMENT     the owner gives all back at the end without looking at the flags
+ *   EARLY_RETIREMENT     the owner releases everything at the end without reading the flags
  */
 #define PEERS 2
 #define LAST 3
 #define AREAS 4
 #define NONE 255
 
-byte flag_of_owner = 0;        /* the execution that it is done with */
-byte bytes_of_owner = 0;       /* the element size beside it */
-byte fault_of_owner = 0;       /* the last execution that brought nothing */
+byte flag_of_owner = 0;        /* last execution that it completed */
+byte bytes_of_owner = 0;       /* element size of that execution */
+byte fault_of_owner = 0;       /* last execution that failed */
 byte flag_of[PEERS];
 byte bytes_of[PEERS];
 byte fault_of[PEERS];
-byte current = 0;              /* the line */
+byte current = 0;              /* the announcement line */
 byte line_area = NONE;
 byte line_bytes = 0;
 byte line_fault = 0;
-bool header = true;            /* not given back */
-bool held[AREAS];              /* areas that are allocated */
+bool header = true;            /* not released */
+bool held[AREAS];              /* whether an area is allocated */
 byte data[AREAS * PEERS];      /* by area and part: the execution that wrote it */
-byte using[AREAS];             /* peers that are in an area */
+byte using[AREAS];             /* number of peers that access an area */
 
-byte size_in[LAST + 1];        /* of elements, by execution */
-byte failing_rank = NONE;      /* whose call fails, 0 being the owner */
+byte size_in[LAST + 1];        /* element size by execution */
+byte failing_rank = NONE;      /* rank whose call fails; 0 is the owner */
 byte failing_execution = 0;
-byte keeping_peer = NONE;      /* who keeps its element size */
+byte keeping_peer = NONE;      /* peer that keeps its element size */
 byte keeping_execution = 0;
 
 #define all_reached(g) (flag_of_owner >= (g) && flag_of[0] >= (g) && flag_of[1] >= (g))
@@ -70,7 +73,7 @@ inline release(area) {
   fi
 }
 
-/* OwnedSlot::announce; `announced` says whether it did. */
+/* OwnedSlot::announce; sets `announced` if it announced the area. */
 inline announce(g) {
   d_step {
     if
@@ -163,7 +166,7 @@ proctype Owner() {
     :: else -> announce(g)
     od
   }
-  /* ~OwnedSlot: what peers may still use is retired until they are done. */
+  /* ~OwnedSlot: areas that peers may still use stay until all peers are done. */
 #ifndef EARLY_RETIREMENT
   all_reached(LAST);
 #endif
@@ -215,7 +218,7 @@ proctype Peer(byte me) {
         :: else -> found = line_area; found_bytes = size
         fi;
         break
-      :: current < g -> /* The other word is looked at later. */
+      :: current < g -> /* The fault word is read later. */
 #ifdef LATER_FAULT
         if
         :: line_fault >= g -> lost = true; honest = false; break
@@ -230,7 +233,7 @@ proctype Peer(byte me) {
       od
     :: else
     fi;
-    /* What is said to be the owner's fault is. */
+    /* A fault attributed to the owner is the owner's. */
     assert(honest || (failing_rank == 0 && failing_execution == g));
     if
     :: lost

@@ -1,29 +1,33 @@
-/* How sparse exchanges end: three ranks, three calls in a row, in each of which every rank sends to any of the others.
+/* Models the end of sparse exchanges: three ranks, three consecutive calls; in each, a rank may
+ * send to any other.
  *
- *   send, collect    Round::send, Round::collect (src/discovery/round.cpp); a synchronous send ends when it is received
- *   enter, all_in    the nonblocking reduction, or reduce_scatter: complete once all have entered it
- *   tag              two tags in turn (src/discovery/turn.hpp)
+ *   send, collect    Round::send, Round::collect (src/discovery/round.cpp); a synchronous send ends
+ *                    when it is received
+ *   enter, all_in    the nonblocking reduction, or reduce_scatter: complete once all ranks entered it
+ *   tag              two alternating tags (src/discovery/turn.hpp)
  *
- * By default the nonblocking method (exchange_nonblocking in src/discovery/flat_exchange.cpp): who has seen its own messages
- * received enters, and leaves when all have. With PERSONALIZED the other one: all learn by the reduction how many
- * messages to expect, and leave when they have them; sends end at once. The methods by locality do the same among region
- * leaders, with one message for each pair of regions.
+ * By default this is the nonblocking method (exchange_nonblocking in
+ * src/discovery/flat_exchange.cpp). A rank enters when its own messages have been received, and
+ * leaves when all have entered. PERSONALIZED selects the other method. There all ranks learn by the
+ * reduction how many messages to expect, and leave when they have them; sends end at once. The
+ * methods by locality use the same protocols among region leaders, with one message for each pair
+ * of regions.
  *
- * What must hold: a message is received in the call in which it was sent; nobody leaves a call before all have entered it;
- * in the end nothing is left, and all come to the end.
+ * Invariants: a message is received in the call in which it was sent; no rank leaves a call before
+ * all have entered it; at the end no message is left, and all ranks reach the end.
  *
- * Each of these makes a fault that the checker must find:
- *   ONE_TAG           all calls take the same tag
- *   EARLY_ENTRY       a rank enters before its messages have been received (for PERSONALIZED: before they are sent)
- *   NO_CONSENSUS      a rank leaves when it has nothing more to do, whoever else has come
+ * Each of these mutations causes an error that the checker must find:
+ *   ONE_TAG           all calls use one tag
+ *   EARLY_ENTRY       a rank enters before its messages are received (PERSONALIZED: are sent)
+ *   NO_CONSENSUS      a rank leaves when it has nothing more to do, before the others have entered
  */
 #define RANKS 3
 #define CALLS 3
 #define at(from, to, tag) (((from) * RANKS + (to)) * 2 + (tag))
 
-byte posted[RANKS * RANKS * 2];  /* messages under way, by sender, receiver and tag: the call of each */
+byte posted[RANKS * RANKS * 2];  /* call of the message in transit, by sender, receiver and tag */
 byte entered[CALLS + 1];
-byte due[RANKS * 2];             /* by receiver and parity of the call: how many messages come */
+byte due[RANKS * 2];             /* expected messages, by receiver and parity of the call */
 
 #ifdef ONE_TAG
 #define tag_of(call) 0
@@ -31,7 +35,7 @@ byte due[RANKS * 2];             /* by receiver and parity of the call: how many
 #define tag_of(call) ((call) % 2)
 #endif
 
-/* Receives what is there with this call's tag. */
+/* Receives the available messages with this call's tag. */
 inline collect() {
   for (other : 0 .. RANKS - 1) {
     atomic {

@@ -1,4 +1,4 @@
-"""Allgathers over a communicator, against mpi4py's own."""
+"""Allgathers over a communicator, compared with the values that each rank is known to send."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def complete_graphs_by_every_planner(comm: MPI.Intracomm) -> None:
         run_forms(graph, "allgatherv", x, [y, counts], verifier(y, whole))
         with graph.Neighbor_allgather_init(x[:0], y[:0]) as request:
             assert request.strategy == planner
-        # Alltoalls go by the strategy.
+        # Alltoalls use the strategy.
         x, y = np.arange(comm.size) + 100 * comm.rank, np.empty(comm.size, np.int64)
         graph.Neighbor_alltoall(x, y)
         assert y.tolist() == [100 * rank + comm.rank for rank in range(comm.size)]
@@ -105,7 +105,7 @@ def what_is_refused(comm: MPI.Intracomm) -> None:
     expect_error(
         "info", "over a whole communicator only", lambda: graph.Neighbor_allgather_init(x, y, strategy="ring")
     )
-    expect_error("info", "vicinal_allgather is 'rings', but 'automatic', 'direct'", lambda: vicinal.Allgather_init(comm, x, y, allgather="rings"))
+    expect_error("info", "vicinal_allgather is 'rings', but 'direct', 'nearest-first'", lambda: vicinal.Allgather_init(comm, x, y, allgather="rings"))
     unknown = (
         lambda: vicinal.Graph.complete(comm, planner="ring"),
         lambda: graph.Neighbor_allgather_init(x, y, region="node"),

@@ -1,4 +1,5 @@
-"""Alltoalls with counts over a communicator, against what the others are known to send."""
+"""Alltoalls with counts over a communicator, compared with the values that each rank is known to
+send."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 
 def counts_of(rank: int, size: int) -> list[int]:
-    """How many elements a rank has for each other, and each other for it."""
+    """Returns the number of elements that a rank sends to, and receives from, each rank."""
     return [(rank + other + 3 * rank * other) % 4 for other in range(size)]
 
 
@@ -19,7 +20,7 @@ def values(source: int, target: int, count: int, round_: int) -> NDArray[np.floa
 
 
 class Side:
-    """One rank's blocks, with room between them."""
+    """One rank's blocks, with gaps between them."""
 
     def __init__(self, comm: MPI.Intracomm) -> None:
         self.rank = comm.rank
@@ -31,7 +32,7 @@ class Side:
         return [self.array, self.counts, self.places, MPI.DOUBLE]
 
     def filled(self, round_: int, *, sent: bool) -> NDArray[np.float64]:
-        """What the array holds when these are sent from it, or have been received there."""
+        """Returns the expected content of the array before sending, or after receiving."""
         array = np.full_like(self.array, -1.0)
         for other, (place, count) in enumerate(zip(self.places, self.counts, strict=True)):
             ends = (self.rank, other) if sent else (other, self.rank)
@@ -77,7 +78,7 @@ def alltoallv_in_place(comm: MPI.Intracomm) -> None:
             request.start()
             request.wait()
             np.testing.assert_array_equal(side.array, side.filled(round_, sent=False))
-    # What holds for all ranks holds for the graph that they are of.
+    # A graph of all ranks accepts MPI.IN_PLACE, as the communicator does.
     graph = vicinal.Graph.complete(comm)
     blocks = np.arange(comm.size) + 100.0 * comm.rank
     for _ in range(12):

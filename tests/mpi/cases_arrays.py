@@ -1,4 +1,4 @@
-"""What can be exchanged: blocks, vectors, types, and arrays that are not NumPy's."""
+"""Exchangeable data: blocks, vectors, types, and arrays of libraries other than NumPy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def vectors(comm: MPI.Intracomm) -> None:
         x[:count] = owned
         halo.exchange(x)
         np.testing.assert_array_equal(x[count:], wanted)
-        # Parts of a taller array: the same columns, further apart, on each rank in its own way.
+        # Parts of a taller array: equal columns with a larger stride, which differs between ranks.
         tall = np.zeros((count + ghosts + 3 + comm.rank, 4), order="F")
         tall[:count] = owned
         halo.exchange(tall[:count], tall[count : count + ghosts])
@@ -49,7 +49,7 @@ def vectors(comm: MPI.Intracomm) -> None:
 
 @case
 def layouts_in_turn_and_at_once(comm: MPI.Intracomm) -> None:
-    """The layout is each rank's own business, as long as the bytes per index are the same."""
+    """Each rank may choose its layout, as long as the bytes per index are equal."""
     indices = Indices(comm, 103)
     count, ghosts = len(indices.owned), len(indices.needed)
     for settings in some_settings(comm.size, 4):
@@ -64,7 +64,8 @@ def layouts_in_turn_and_at_once(comm: MPI.Intracomm) -> None:
                 np.testing.assert_array_equal(tall[count : count + ghosts], wanted)
             else:
                 np.testing.assert_array_equal(halo.exchange(owned), wanted)
-            if turn % 4 == 3:  # another size, then back
+            # another size, then the first again
+            if turn % 4 == 3:
                 np.testing.assert_array_equal(
                     halo.exchange(values(indices.owned, (5,), np.float32)), values(indices.needed, (5,), np.float32)
                 )

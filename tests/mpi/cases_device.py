@@ -15,7 +15,7 @@ from mpi4py import MPI
 
 @case
 def arrays_of_the_host_initialise_no_driver(comm: MPI.Intracomm) -> None:
-    """The first of all: afterwards one is in use."""
+    """Must be the first case: later cases initialize a driver."""
     indices = Indices(comm, 300)
     halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed)
     np.testing.assert_array_equal(halo.exchange(values(indices.owned)), values(indices.needed))
@@ -39,7 +39,7 @@ def halos(comm: MPI.Intracomm) -> None:
             there = np.zeros(len(wanted))
             halo.exchange(owned, there)
             np.testing.assert_array_equal(there, wanted)
-            # The same contributions as from the host, in the same order.
+            # The contributions and their order are as from the host.
             sums = np.ones(len(indices.owned))
             halo.reverse(sums, wanted)
             added = DeviceArray(np.ones(len(indices.owned)), stream)
@@ -49,7 +49,7 @@ def halos(comm: MPI.Intracomm) -> None:
 
 @case
 def ways(comm: MPI.Intracomm) -> None:
-    """By name, on a halo and on a graph's plan."""
+    """Device transports (device_way) selected by name, for halos."""
     indices = Indices(comm, 306)
     wanted = values(indices.needed)
     for way in ("staged", "shared"):
@@ -102,7 +102,8 @@ def collectives(comm: MPI.Intracomm) -> None:
 
 @case
 def collectives_that_go_by_messages(comm: MPI.Intracomm) -> None:
-    """Calls with counts, and the first nonblocking ones of blocks; both sides on the device, or one."""
+    """Calls with counts, and the first nonblocking calls of blocks, with one or both sides on the
+    device."""
     following, before = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
     for strategy in ("direct", "aggregate"):
         graph = vicinal.Graph(comm, [before, comm.rank], [comm.rank, following], regions="blocks:2", strategy=strategy)
@@ -129,7 +130,7 @@ def collectives_that_go_by_messages(comm: MPI.Intracomm) -> None:
 
 @case
 def sparse_exchanges(comm: MPI.Intracomm) -> None:
-    """Messages on the device beside others on the host; what comes is NumPy's."""
+    """Some messages lie on the device, others on the host; received arrays are NumPy's."""
     following, before = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
     for wrap in (lambda array: array, OnlyDlpackOnDevice):
         for number in range(3):
@@ -152,7 +153,7 @@ def sparse_exchanges(comm: MPI.Intracomm) -> None:
     apart.strides, apart.shape = (16,), (2,)
     expect_error("buffer", "is not contiguous", lambda: vicinal.sparse_exchange(comm, {0: apart}))
     elsewhere = DeviceArray(np.zeros(2))
-    elsewhere.offset = 1 << 46  # which no driver knows
+    elsewhere.offset = 1 << 46  # an address that no driver knows
     here = elsewhere if comm.rank == 0 else DeviceArray(np.zeros(2))
     kind = "unsupported-operation" if comm.rank == 0 else "remote"
     expect_error(kind, "for which no driver is in use", lambda: vicinal.sparse_exchange(comm, {0: here}))
@@ -162,7 +163,7 @@ def sparse_exchanges(comm: MPI.Intracomm) -> None:
 @case
 def what_is_in_flight_is_kept_alive(comm: MPI.Intracomm) -> None:
     indices = Indices(comm, 304)
-    # Of one exchange at a time, whose own memory is there from the first on.
+    # With one exchange in flight, all internal memory exists from the first exchange on.
     halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, strategy="direct", in_flight=1)
     wanted = values(indices.needed)
     ghosts = DeviceArray(np.zeros(len(wanted)))
@@ -194,7 +195,7 @@ def what_cannot_be_is_refused(comm: MPI.Intracomm) -> None:
     apart.strides, apart.shape = (16,), (2,)
     expect_error("buffer", "is not contiguous", lambda: halo.exchange(owned, apart))
     elsewhere = DeviceArray(np.zeros(count_here))
-    elsewhere.offset = 1 << 46  # which no driver knows
+    elsewhere.offset = 1 << 46  # an address that no driver knows
     expect_error("unsupported-operation", "for which no driver is in use", lambda: halo.exchange(elsewhere, frozen))
     broken = [{}, {"shape": 3, "typestr": "<f8", "data": (1, 0)}, {"shape": (3,), "typestr": "f8", "data": (1, False)}]
     for described in broken:
@@ -204,7 +205,8 @@ def what_cannot_be_is_refused(comm: MPI.Intracomm) -> None:
 
 @case
 def the_default_stream_is_followed(comm: MPI.Intracomm) -> None:
-    """By arrays that name none, as PyTorch's and Numba's."""
+    """Arrays that name no stream, as PyTorch's and Numba's, are ordered after the default
+    stream."""
     indices = Indices(comm, 308)
     halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed)
     given = values(indices.owned)
@@ -217,7 +219,8 @@ def the_default_stream_is_followed(comm: MPI.Intracomm) -> None:
 
 
 class Unreachable(np.ndarray):
-    """One that has a buffer to give, by its type, and gives none, as CuPy's; dates have none."""
+    """An array whose type has a buffer that cannot be obtained, as CuPy's; NumPy gives none for
+    dates."""
 
     described: DeviceArray
 
@@ -242,7 +245,7 @@ def arrays_whose_buffer_cannot_be_had(comm: MPI.Intracomm) -> None:
 
 
 class Described:
-    """An array that says of itself what it is told to."""
+    """An array with a given `__cuda_array_interface__`."""
 
     def __init__(self, described: dict[str, Any]) -> None:
         self.__cuda_array_interface__ = described
@@ -250,7 +253,7 @@ class Described:
 
 @case
 def streams_wait(comm: MPI.Intracomm) -> None:
-    """What is put on a stream after an exchange comes after what the device has still to write."""
+    """Work enqueued on a stream after an exchange runs after the device's remaining writes."""
     indices = Indices(comm, 307)
     wanted = values(indices.needed)
     for settings in some_settings(comm.size, 3):
@@ -262,7 +265,7 @@ def streams_wait(comm: MPI.Intracomm) -> None:
                 lambda: exchange.wait(stream), lambda: halo.wait(stream=stream), lambda: halo.wait(exchange, stream=stream),
             )
             assert waits[number % 3]() is ghosts
-            np.testing.assert_array_equal(ghosts.get(), wanted + number)  # by that stream
+            np.testing.assert_array_equal(ghosts.get(), wanted + number)  # get() uses that stream
             sums, given = DeviceArray(np.ones(len(indices.owned))), DeviceArray(wanted)
             assert halo.start_reverse(sums, given).wait(sums.memory.stream.value or 0) is sums
             there = np.ones(len(indices.owned))
@@ -272,7 +275,7 @@ def streams_wait(comm: MPI.Intracomm) -> None:
 
 @case
 def persistent_exchanges(comm: MPI.Intracomm) -> None:
-    """Of arrays for which a request is made; and of the arrays of a graph's collective."""
+    """Persistent requests for a halo's arrays, and for the arrays of a graph's collective."""
     indices = Indices(comm, 309)
     wanted = values(indices.needed)
     halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed)
@@ -282,7 +285,7 @@ def persistent_exchanges(comm: MPI.Intracomm) -> None:
         for _ in range(3):
             request.start()
             request.wait(stream=stream)
-        np.testing.assert_array_equal(ghosts.get(), wanted)  # by that stream
+        np.testing.assert_array_equal(ghosts.get(), wanted)  # get() uses that stream
         request.start()
         request.wait()
         assert request.test()
@@ -293,7 +296,8 @@ def persistent_exchanges(comm: MPI.Intracomm) -> None:
     back = halo.persistent(sums, given, op="sum")
     there = np.ones(len(indices.owned))
     halo.reverse(there, wanted)
-    halo.free()  # which the request outlives
+    # the request outlives the halo
+    halo.free()
     back.start()
     back.wait(stream=sums.memory.stream.value or 0)
     np.testing.assert_array_equal(sums.get(), there)
@@ -320,20 +324,20 @@ def persistent_exchanges_are_refused_on_all_ranks(comm: MPI.Intracomm) -> None:
 
 @case
 def streams_are_followed(comm: MPI.Intracomm) -> None:
-    """What a stream still has to write is exchanged, however late it does."""
+    """An exchange sends what earlier work on a stream writes, however late."""
     indices = Indices(comm, 305)
     halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed)
     wanted = values(indices.needed)
 
     class Stream:
-        """As PyTorch has it."""
+        """A stream object like PyTorch's."""
 
         def __init__(self, handle: int) -> None:
             self.cuda_stream = handle
 
     for form in (int, Stream):
         owned, ghosts = DeviceArray(values(indices.owned), stream=True), DeviceArray(np.zeros(len(wanted)))
-        owned.tells_stream = False  # but this one is busy
+        owned.tells_stream = False  # the array names no stream, but this stream is busy
         exchange = halo.start(owned, ghosts, stream=form(owned.memory.stream.value or 0))
         assert halo.wait(exchange) is ghosts
         np.testing.assert_array_equal(ghosts.get(), wanted)
@@ -344,7 +348,8 @@ def streams_are_followed(comm: MPI.Intracomm) -> None:
         halo.reverse(there, wanted)
         np.testing.assert_array_equal(sums.get(), there)
     x, y = values(indices.owned), np.zeros(len(wanted))
-    assert halo.start(x, y).wait(stream=0) is y  # of the host's memory, nothing is left to a stream
+    # the exchange of host memory leaves nothing to a stream
+    assert halo.start(x, y).wait(stream=0) is y
     np.testing.assert_array_equal(y, wanted)
     expect_error("argument", "give a stream of CuPy", lambda: halo.wait(stream="mine"))
     expect_error("argument", "does not lie in the memory of a GPU", lambda: halo.exchange(x, y, stream=0))

@@ -1,4 +1,4 @@
-"""Sparse exchanges and queries, against what all ranks tell each other."""
+"""Sparse exchanges and queries, compared with messages that all ranks gather."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def all_settings(size: int) -> list[dict[str, Any]]:
 
 
 def random_messages(comm: MPI.Intracomm, seed: int, dtype: str) -> dict[int, NDArray[Any]]:
-    """To some ranks, of any length; some empty, some all zeros."""
+    """Returns messages to some ranks, of any length; some are empty, some all zeros."""
     rng = np.random.default_rng([seed, comm.rank])
     chosen = rng.permutation(comm.size)[: int(rng.integers(0, min(comm.size, 4) + 1))]
     return {int(peer): rng.integers(0, 2, int(rng.integers(0, 20)) // 2 * 2).astype(dtype) for peer in chosen}
@@ -72,7 +72,7 @@ def query_of_random_requests(comm: MPI.Intracomm) -> None:
 
 @case
 def exchanges_that_do_not_fit(comm: MPI.Intracomm) -> None:
-    """What one rank does wrong is told to all."""
+    """All ranks learn of one rank's mistake."""
     mine = comm.rank == comm.size - 1
 
     def refused(kind: str, words: str, messages: Any) -> None:
@@ -102,7 +102,7 @@ def exchanges_that_do_not_fit(comm: MPI.Intracomm) -> None:
 
 @case
 def queries_that_cannot_be_answered(comm: MPI.Intracomm) -> None:
-    """An answer that raises does so on its rank; the others hear of it."""
+    """An exception in an answer is raised on its rank; the other ranks report it as remote."""
 
     def answer(rank: int, request: NDArray[Any]) -> NDArray[Any]:
         if comm.rank == 0:

@@ -1,4 +1,5 @@
-"""The neighborhood collectives in all their forms, against what the neighbours are known to send."""
+"""The neighborhood collectives in all their forms, compared with the values that neighbors are
+known to send."""
 
 from __future__ import annotations
 
@@ -13,17 +14,19 @@ from mpi4py import MPI
 from vicinal import _core
 from numpy.typing import NDArray
 
-STRATEGIES = [name for name, _ in _core.strategies()]  # those without a reverse as well
+STRATEGIES = [name for name, _ in _core.strategies()]  # includes those without a reverse
 COLLECTIVES = ["alltoall", "alltoallv", "alltoallw", "allgather", "allgatherv"]
 
 
 def serves(strategy: str, collective: str) -> bool:
-    """Whether a strategy knows this collective: one knows allgathers only."""
+    """Returns whether a strategy supports this collective; distance-halving supports allgathers
+    only."""
     return strategy != "distance-halving" or collective.startswith("allgather")
 
 
 def run_forms(graph: vicinal.Graph, collective: str, send: Any, receive: Any, verify: Callable[[], None]) -> None:
-    """Persistent, blocking and nonblocking; `verify` also makes the receive buffer worthless again."""
+    """Runs the persistent, blocking and nonblocking forms; `verify` also overwrites the receive
+    buffer."""
     with getattr(graph, f"Neighbor_{collective}_init")(send, receive) as request:
         for _ in range(2):
             request.start()
@@ -51,7 +54,7 @@ def verifier(y: NDArray[Any], wanted: NDArray[Any]) -> Callable[[], None]:
 
 
 def pairs(comm: MPI.Intracomm, edges: Edges) -> list[tuple[int, int]]:
-    """For each source: its rank, and which of its destinations leads here."""
+    """Returns for each source its rank, and the index of its destination entry that leads here."""
     everywhere = comm.allgather(edges.destinations)
     return [
         (origin, entry)
@@ -99,7 +102,7 @@ def all_forms_on_random_edges(comm: MPI.Intracomm) -> None:
 
 @case
 def settings_of_a_persistent_allgather(comm: MPI.Intracomm) -> None:
-    """Each block travels once to each region, whoever wants it there."""
+    """Each block travels once to each region, independent of the number of receivers there."""
     everybody = np.arange(comm.size)
     graph = vicinal.Graph(comm, everybody, everybody, regions=region_kinds(comm.size)[0])
     x, y = np.array([comm.rank + 0.5]), np.zeros(comm.size)
@@ -123,7 +126,7 @@ def cartesian_topologies(comm: MPI.Intracomm) -> None:
         graph = vicinal.Graph.from_topology(cart, regions=region_kinds(comm.size)[0])
         around = [neighbour for d in range(2) for neighbour in cart.Shift(d, 1)]
         assert graph.sources.tolist() == graph.destinations.tolist() == around
-        # What comes from one direction was sent in the other.
+        # A value from one direction was sent in the opposite one.
         opposite = [1, 0, 3, 2]
         wanted = np.array([-1 if n == MPI.PROC_NULL else n * 10 + opposite[e] for e, n in enumerate(around)], float)
         x, y = np.arange(4.0) + 10 * comm.rank, np.zeros(4)
@@ -175,7 +178,8 @@ def many_nonblocking_calls(comm: MPI.Intracomm) -> None:
 
 @case
 def buffers_that_do_not_fit(comm: MPI.Intracomm) -> None:
-    """All ranks are at fault alike; a persistent one leaves the graph usable, a call does not."""
+    """Errors on all ranks alike: after a failed persistent init, and a failed call, the graph stays
+    usable."""
     me = [comm.rank, comm.rank]
     x, y = np.zeros(2), np.zeros(2)
     graph = vicinal.Graph(comm, me, me)
@@ -195,4 +199,4 @@ def buffers_that_do_not_fit(comm: MPI.Intracomm) -> None:
     with graph.Ineighbor_alltoall(x, y) as request:
         expect_error("request", "no plan of its own", lambda: request.statistics)
     expect_error("count", "one size", lambda: graph.Neighbor_alltoall(x, np.zeros(4)))
-    graph.Neighbor_alltoall(x, y)  # a fault is that of one call
+    graph.Neighbor_alltoall(x, y)  # a fault affects one call only

@@ -16,7 +16,7 @@ LIBRARIES = libraries()
 
 
 def library(comm: MPI.Intracomm, name: str) -> Library:
-    """One that all ranks have."""
+    """Returns the library of that name if all ranks have it; skips the case otherwise."""
     if comm.allreduce(name in LIBRARIES, MPI.MIN):
         return LIBRARIES[name]
     return skip(f"needs {name} and a GPU")
@@ -27,7 +27,7 @@ def exchange_halos(comm: MPI.Intracomm, of: Library) -> None:
     wanted = values(indices.needed)
     for way in ("staged", "shared", "lent"):
         for settings in some_settings(comm.size, 3):
-            sent = []  # stays until the halo is gone on all ranks
+            sent = []  # kept until the halo is gone on all ranks
             halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, **settings, device_way=way)
             for number in range(3):
                 owned, ghosts = of.put(values(indices.owned) + number), of.put(np.zeros(len(wanted)))
@@ -71,7 +71,7 @@ def numba_arrays(comm: MPI.Intracomm) -> None:
 
 @case
 def jax_arrays(comm: MPI.Intracomm) -> None:
-    """What a JAX array holds never changes, so they are sent, and received into another library's."""
+    """JAX arrays are immutable, so they are sent only; another library's arrays receive."""
     of = library(comm, "jax")
     into = library(comm, "cupy")
     indices = Indices(comm, 402, total=4000)
@@ -83,7 +83,11 @@ def jax_arrays(comm: MPI.Intracomm) -> None:
 
 
 def busy_streams() -> dict[str, Any]:
-    """Of each library that has them: a stream, and how to have it compute for some milliseconds and then write `value` into an array."""
+    """Returns a stream, and a function, for each library that has streams.
+
+    The function makes the stream compute for some milliseconds and then write `value` into an
+    array.
+    """
     found: dict[str, Any] = {}
     if "cupy" in LIBRARIES:
         import cupy  # type: ignore[import-not-found]
@@ -116,7 +120,7 @@ def busy_streams() -> dict[str, Any]:
 
 @dataclass
 class Streamed:
-    """A halo of the next rank's values, arrays of a library with streams for it, and one of its streams."""
+    """A halo of the next rank's values, with a library's arrays for it and one of its streams."""
 
     halo: vicinal.Halo
     name: str
@@ -127,7 +131,7 @@ class Streamed:
 
 
 def of_all_streams(comm: MPI.Intracomm, count: int, check: Callable[[Streamed], None]) -> None:
-    """Calls `check` for each way in which arrays of so many values are moved, and each library that has streams."""
+    """Calls `check` for each device transport and each library with streams, with `count` values."""
     streams = busy_streams()
     if not comm.allreduce(len(streams) > 0, MPI.MIN):
         skip("needs cupy or torch, and a GPU")
@@ -138,12 +142,13 @@ def of_all_streams(comm: MPI.Intracomm, count: int, check: Callable[[Streamed], 
             owned, ghosts = (LIBRARIES[name].put(np.zeros(count)) for _ in range(2))
             check(Streamed(halo, name, stream, write, owned, ghosts))
             del halo
-            comm.Barrier()  # what was sent stays until the halo is gone on all ranks
+            # Sent arrays stay alive until the halo is gone on all ranks.
+            comm.Barrier()
 
 
 @case
 def streams_are_followed(comm: MPI.Intracomm) -> None:
-    """An exchange comes after what its stream is still busy with."""
+    """An exchange runs after the pending work of its stream."""
 
     def check(it: Streamed) -> None:
         for number in range(1, 5):
@@ -155,7 +160,7 @@ def streams_are_followed(comm: MPI.Intracomm) -> None:
 
 
 def on(name: str, stream: Any) -> Any:
-    """The context in which a library works on a stream."""
+    """Returns the context in which a library uses a stream."""
     if name == "cupy":
         return stream
     import torch
@@ -165,7 +170,7 @@ def on(name: str, stream: Any) -> Any:
 
 @case
 def streams_wait(comm: MPI.Intracomm) -> None:
-    """What a stream does after an exchange comes after what the GPU has still to write."""
+    """Work enqueued on a stream after an exchange runs after the GPU's remaining writes."""
 
     def check(it: Streamed) -> None:
         for number in range(1, 9):

@@ -1,4 +1,5 @@
-"""Persistent neighborhood all-to-alls, against what all ranks tell each other, and against MPI's own."""
+"""Persistent neighborhood all-to-alls, compared with data that all ranks gather, and with MPI's
+own."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 
 @dataclass
 class Edges:
-    """Random edges: to the own rank, several between two ranks, one-way, empty; some ranks have none."""
+    """Random edges: to the own rank, several between two ranks, one-way, empty; some ranks have
+    none."""
 
     sources: list[int]
     destinations: list[int]
@@ -43,7 +45,7 @@ class Edges:
 
 
 def spread(counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Displacements that leave gaps and follow no order."""
+    """Returns displacements that leave gaps and follow no order."""
     order = rng.permutation(len(counts))
     displacements = np.zeros(len(counts), np.int64)
     place = 0
@@ -59,7 +61,8 @@ def length(counts: NDArray[np.int64], displacements: NDArray[np.int64]) -> int:
 
 
 def expected(comm: MPI.Intracomm, edges: Edges, sent: list[NDArray[Any]]) -> list[NDArray[Any]]:
-    """What arrives on each in-edge: the k-th from a rank is its k-th to this one."""
+    """Returns the data that arrives on each in-edge; the k-th from a rank is its k-th to this
+    one."""
     everywhere = comm.allgather(list(zip(edges.destinations, sent, strict=True)))
     return [data for theirs in everywhere for target, data in theirs if target == comm.rank]
 
@@ -113,7 +116,7 @@ def random_edges_under_every_strategy(comm: MPI.Intracomm) -> None:
 
 @case
 def the_same_as_mpi(comm: MPI.Intracomm) -> None:
-    """On a ring with chords, where MPI's own collective leaves no doubt about order."""
+    """A ring with chords, where MPI's own collective defines the order of edges."""
     around = sorted({(comm.rank + step) % comm.size for step in (1, 2, 5)} - {comm.rank})
     before = sorted({(comm.rank - step) % comm.size for step in (1, 2, 5)} - {comm.rank})
     topology = comm.Create_dist_graph_adjacent(before, around)
@@ -134,7 +137,8 @@ def the_same_as_mpi(comm: MPI.Intracomm) -> None:
 
 @case
 def items_with_identity(comm: MPI.Intracomm) -> None:
-    """Every rank wants the same two values of each other: with identity they travel once per region."""
+    """Every rank needs the same two values from each rank; items with identity travel once per
+    region."""
     others = [rank for rank in range(comm.size)]
     labels = region_kinds(comm.size)[0]
     graph = vicinal.Graph(comm, others, others, strategy="aggregate", regions=labels)
@@ -165,7 +169,7 @@ def fill_of(rank: int) -> NDArray[np.float64]:
 
 @case
 def datatypes(comm: MPI.Intracomm) -> None:
-    """Every other value of a send buffer; on the other side, without gaps."""
+    """The send buffer uses every other value; the receive buffer has no gaps."""
     right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
     pairs = MPI.DOUBLE.Create_vector(3, 1, 2).Commit()
     for settings in some_settings(comm.size, 3):
@@ -268,7 +272,8 @@ def dropped_in_flight(comm: MPI.Intracomm) -> None:
 
 @case
 def dropping_a_request_lets_other_threads_work(comm: MPI.Intracomm) -> None:
-    """What is in flight is waited for when its object goes; what it waits for may need another thread of Python."""
+    """The destructor of a request waits for its completion, which may depend on another Python
+    thread."""
     if comm.size < 2:
         skip("needs 2 ranks")
     if MPI.Query_thread() < MPI.THREAD_MULTIPLE:

@@ -1,4 +1,4 @@
-"""Halos forward: how they are formed, exchanges in flight, order, life times."""
+"""Forward halos: forms of creation, exchanges in flight, order, lifetimes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from mpi4py import MPI
 
 
 def check_all_ways(halo: vicinal.Halo, indices: Indices) -> None:
-    """Ghosts appended, given, and made by the halo."""
+    """Exchanges with ghosts appended, with a given array of ghosts, and with one that the halo
+    creates."""
     count = len(indices.owned)
     wanted = values(indices.needed)
     x = np.concatenate([values(indices.owned), np.full(len(wanted), np.nan)])
@@ -42,7 +43,7 @@ def forms_of_ownership(comm: MPI.Intracomm) -> None:
         owned = (indices.first, indices.last)
         check_all_ways(vicinal.Halo(comm, owned, indices.needed.tolist(), indices.owners, **settings), indices)
         check_all_ways(vicinal.Halo(comm, range(*owned), indices.needed.astype(np.uint32)), indices)
-        # Ranks need not agree on how they say it.
+        # Ranks may give their ownership in different forms.
         mixed = owned if comm.rank % 2 else indices.owned
         check_all_ways(vicinal.Halo(comm, mixed, indices.needed, **settings), indices)
         owners = indices.owners if comm.rank % 3 else None
@@ -51,7 +52,7 @@ def forms_of_ownership(comm: MPI.Intracomm) -> None:
 
 @case
 def ranks_that_exchange_nothing_lead(comm: MPI.Intracomm) -> None:
-    """Even ranks have a value each, which all of them need; odd ones have no rows at all."""
+    """Even ranks have one value each, which all even ranks need; odd ranks have no rows at all."""
     holders = range(0, comm.size, 2)
     owned = [comm.rank] if comm.rank in holders else []
     needed = [rank for rank in holders if owned and rank != comm.rank]
@@ -92,7 +93,7 @@ def maps_and_reports(comm: MPI.Intracomm) -> None:
     counts = halo.statistics
     assert all(number >= 0 for number in counts[:-1])
     assert isinstance(counts.shared_memory, str)
-    # One rank may send for others; all together send no more than the edges there are.
+    # One rank may send for others; the messages of all ranks together do not exceed the edges.
     assert comm.allreduce(counts.nonlocal_messages) <= comm.allreduce(len(sent))
     assert halo.describe().startswith(f"rank {comm.rank} of {comm.size}, aggregate")
     assert f"{halo.owned_count} owned" in repr(halo)
@@ -138,7 +139,7 @@ def started_in_different_orders(comm: MPI.Intracomm) -> None:
 
 @case
 def one_way_edges_never_overrun(comm: MPI.Intracomm) -> None:
-    """Rank 0 only sends; it must not lap those who read."""
+    """Rank 0 only sends; it must not overrun its readers."""
     needed = np.arange(4) if comm.rank else []
     for settings in some_settings(comm.size, 3):
         halo = vicinal.Halo(comm, (0, 4) if comm.rank == 0 else (4, 4), needed, **settings)

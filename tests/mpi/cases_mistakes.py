@@ -1,4 +1,4 @@
-"""Mistakes of people who are new to the package: each message says what was given, what is expected and what to do."""
+"""Mistakes of new users: each message says what was given, what is expected and what to do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ANY_KIND = ("argument", "buffer", "communicator", "count", "datatype", "info", "
 
 
 def expect_type_error(words: str, action: Callable[[], Any]) -> None:
-    """The action must raise TypeError with these words in its message."""
+    """Checks that the action raises TypeError with these words in its message."""
     try:
         action()
     except TypeError as error:
@@ -75,7 +75,7 @@ def settings_of_other_kinds(comm: MPI.Intracomm) -> None:
 
 @case
 def buffers_that_are_none(comm: MPI.Intracomm) -> None:
-    """Of the graph of all ranks, each of which gets the message of its own mistake."""
+    """Invalid buffers on all ranks: each rank gets the message of its own mistake."""
     size = comm.size
     x, y = np.zeros(1), np.zeros(size)
     masked = np.ma.masked_array(np.zeros(size), [1] * size)
@@ -169,7 +169,7 @@ def messages_that_are_none(comm: MPI.Intracomm) -> None:
 
 @case
 def single_values_where_one_is_due(comm: MPI.Intracomm) -> None:
-    """A 0-d array has one value, for mpi4py, too."""
+    """A 0-d array has one value, as for mpi4py."""
     rank, size = comm.rank, comm.size
     left, right = (rank - 1) % size, (rank + 1) % size
     x, y, everything = np.array(rank + 1.0), np.array(0.0), np.zeros(size)
@@ -202,7 +202,7 @@ def single_values_where_one_is_due(comm: MPI.Intracomm) -> None:
 
 @case
 def pairs_with_an_index(comm: MPI.Intracomm) -> None:
-    """MPI's own types of a number and an int, with its operators for them."""
+    """MPI's pair types of a number and an int, with MINLOC and MAXLOC."""
     rank, size = comm.rank, comm.size
     for first in ("i2", "i4", np.int_, "f4", "f8", "g"):
         pair = np.dtype([("value", first), ("index", "i4")], align=True)

@@ -1,4 +1,4 @@
-"""All-to-alls in partitions, which threads mark while another waits."""
+"""All-to-alls in partitions, which threads mark ready while another thread waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong is said on the ranks concerned, and leaves none of them waiting."""
+"""Errors are reported on the ranks concerned, and no rank is left waiting."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from mpi4py import MPI
 
 
 def others_say(comm: MPI.Intracomm, faulty: int, kind: str, own: str) -> tuple[str, str]:
-    """The kind and words of a fault that one rank has: its own there, reported elsewhere."""
+    """Returns the kind and words of one rank's fault: its own kind there, "remote" on other
+    ranks."""
     return (kind, own) if comm.rank == faulty else ("remote", own)
 
 
@@ -36,7 +37,7 @@ def indices_that_cannot_be(comm: MPI.Intracomm) -> None:
 
 @case
 def arguments_of_one_rank(comm: MPI.Intracomm) -> None:
-    """What Python alone can see to be wrong is told to the others all the same."""
+    """Other ranks learn of an error that only Python can detect."""
     owned = (comm.rank, comm.rank + 1)
     mine = comm.rank == comm.size // 2
 
@@ -49,7 +50,7 @@ def arguments_of_one_rank(comm: MPI.Intracomm) -> None:
     refused("argument", "range", {"owned": (2, 1)}, {})
     refused("argument", "two whole numbers", {"owned": (0, "b")}, {})
     refused("argument", "2 owners", {"owners": [0, 0], "needed": [0]}, {"owners": []})
-    refused("info", "vicinal_strategy is 'fastest', but 'automatic', 'direct'", {"strategy": "fastest"}, {})
+    refused("info", "vicinal_strategy is 'fastest', but 'direct', 'nearest-first'", {"strategy": "fastest"}, {})
     refused("info", "vicinal_local", {"local": "pigeons"}, {})
     refused("info", "vicinal_in_flight", {"in_flight": 9}, {})
     refused("info", "vicinal_choice is 'guess', but 'adaptive'", {"choice": "guess"}, {})
@@ -82,7 +83,7 @@ def settings_on_all_ranks(comm: MPI.Intracomm) -> None:
 
 @case
 def arrays_that_do_not_fit(comm: MPI.Intracomm) -> None:
-    """These are seen before anything is sent, on the rank concerned; the halo stays usable."""
+    """Errors are reported before anything is sent, on the rank concerned; the halo stays usable."""
     size, rank = comm.size, comm.rank
     halo = vicinal.Halo(comm, (4 * rank, 4 * rank + 4), [4 * ((rank + 1) % size) + k for k in (0, 2, 2)])
     x, ghosts = np.zeros(4), np.zeros(3)
@@ -155,7 +156,7 @@ def states_that_do_not_fit(comm: MPI.Intracomm) -> None:
 
 @case
 def all_to_alls_that_do_not_fit(comm: MPI.Intracomm) -> None:
-    """One rank of a ring is at fault: it and its neighbours say so, and all can go on."""
+    """One rank of a ring has an error; it and its neighbors report it, and all can continue."""
     size, rank = comm.size, comm.rank
     right, left = (rank + 1) % size, (rank - 1) % size
     faulty = size - 1
@@ -186,7 +187,7 @@ def all_to_alls_that_do_not_fit(comm: MPI.Intracomm) -> None:
                 assert rank not in near, f"rank {rank} heard nothing of {words!r}"
                 del request
             comm.Barrier()
-        # The send count of one edge is not its receive count.
+        # The send count of one edge differs from its receive count.
         counts = [2 if rank == faulty else 1]
         if rank in (faulty, (faulty + 1) % size):
             expect_error(
@@ -226,7 +227,7 @@ def graphs_that_do_not_fit(comm: MPI.Intracomm) -> None:
 
 @case
 def one_sided_edges(comm: MPI.Intracomm) -> None:
-    """An edge that one end does not know is told on all ranks, whoever they are."""
+    """All ranks report an edge that only one end gives."""
     if comm.size < 2:
         skip("needs 2 ranks")
     last = comm.size - 1
@@ -243,14 +244,14 @@ def one_sided_edges(comm: MPI.Intracomm) -> None:
 
 @case
 def settings_that_differ(comm: MPI.Intracomm) -> None:
-    """Each setting that differs is named on all ranks, with two ranks and both values."""
+    """All ranks report each setting that differs, with two ranks and both values."""
     if comm.size < 2:
         skip("needs 2 ranks")
     last = comm.size - 1
     ring = [(comm.rank - 1) % comm.size], [(comm.rank + 1) % comm.size]
     differing = {
         "strategy": ("aggregate", "direct"), "allgather": ("ring", "bruck"), "local": ("shared", "messages"),
-        "split_bytes": (100, 200), "leader_shift": (0, 1), "group_size": (2, 3), "radix": (0, 3), "in_flight": (1, 8),
+        "split_bytes": (100, 200), "radix": (0, 3), "in_flight": (1, 8),
         "regions": ("blocks:1", "blocks:2"), "exchange": ("locality", "personalized"),
         "progress": ("relaxed", "strict"), "choice": ("measure", "estimate"), "bias": ("direct:2", "direct:3"),
         "wisdom": ("/nonexistent/a", "/nonexistent/b"),
@@ -263,7 +264,8 @@ def settings_that_differ(comm: MPI.Intracomm) -> None:
 
 @case
 def what_python_raises_is_told_to_the_neighbours(comm: MPI.Intracomm) -> None:
-    """Errors of other kinds than vicinal's in reading the arguments of one rank."""
+    """Exceptions other than vicinal's, raised while one rank's arguments are read, reach its
+    neighbors."""
     last = comm.size - 1
     mine = comm.rank == last
     everybody = list(range(comm.size))
@@ -284,7 +286,7 @@ def what_python_raises_is_told_to_the_neighbours(comm: MPI.Intracomm) -> None:
             assert words in str(error) if mine else error.kind in ("remote", "count"), error
         else:
             raise AssertionError(f"rank {comm.rank} was told nothing of {words}")
-        graph.Neighbor_alltoall(x, y)  # all are in step
+        graph.Neighbor_alltoall(x, y)  # all ranks are at the same call
         assert (y == everybody).all(), y
 
 

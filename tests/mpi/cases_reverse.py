@@ -1,4 +1,5 @@
-"""The reverse: contributions of ghosts, against what one process makes of all of them."""
+"""The reverse: contributions of ghosts, compared with the combination of all of them in one
+process."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 def combined(
     comm: MPI.Intracomm, indices: Indices, x: NDArray[Any], ghosts: NDArray[Any], function: Any
 ) -> NDArray[Any]:
-    """What must come of x when each rank's ghosts go home; for functions that do not mind the order."""
+    """Returns x combined with the contributions of all ranks; `function` must not depend on the
+    order."""
     result = x.copy()
     for needed, given in comm.allgather((indices.needed, ghosts)):
         for index, value in zip(needed, given, strict=True):
@@ -141,7 +143,7 @@ def operators_of_mpi(comm: MPI.Intracomm) -> None:
 
 @case
 def the_same_to_the_bit_every_time(comm: MPI.Intracomm) -> None:
-    """Rounding differs with the order of a sum; the order does not differ."""
+    """Rounding depends on the order of a sum; the order must not vary."""
     indices = Indices(comm, 207, total=12)
     rng = np.random.default_rng([207, comm.rank])
     ghosts = rng.standard_normal(len(indices.needed)) * 10.0 ** rng.integers(-12, 12, len(indices.needed))

@@ -1,4 +1,5 @@
-"""Settings that change how an exchange goes and not what it delivers: `progress` and `verify`."""
+"""Settings that change how an exchange runs but not what it delivers: `progress`, `verify` and
+others."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ UNREADABLE: dict[str, tuple[dict[str, Any], str]] = {
 
 @contextmanager
 def profile_file(comm: MPI.Intracomm, **changes: Any) -> Iterator[Path]:
-    """A profile in a folder of this rank's own; `changes` replace what the default one has."""
+    """Yields the path of a profile in this rank's own folder; `changes` replace fields of the
+    default profile."""
     content = json.loads(_core.Profile.default().to_json()) | changes
     with tempfile.TemporaryDirectory(prefix=f"vicinal-{comm.rank}-") as folder:
         path = Path(folder, "profile.json")
@@ -40,7 +42,7 @@ def profile_file(comm: MPI.Intracomm, **changes: Any) -> Iterator[Path]:
 
 
 def check_halo(comm: MPI.Intracomm, seed: int, **settings: Any) -> vicinal.Halo:
-    """Both directions bring what they should."""
+    """Checks the values that a halo delivers in both directions."""
     indices = Indices(comm, seed, by_range=False)
     halo = vicinal.Halo(comm, indices.owned, indices.needed, **settings)
     x = values(indices.owned, (2,))
@@ -57,7 +59,8 @@ def ring(comm: MPI.Intracomm) -> tuple[list[int], list[int]]:
 
 
 def check_graph(comm: MPI.Intracomm, graph: vicinal.Graph, **more: Any) -> None:
-    """An alltoall along a ring, persistent (with `more` settings), blocking and nonblocking."""
+    """Checks an alltoall along a ring: persistent (with `more` settings), blocking and
+    nonblocking."""
     x, y = np.zeros(1), np.zeros(1)
 
     def verify(turn: int) -> None:
@@ -69,7 +72,8 @@ def check_graph(comm: MPI.Intracomm, graph: vicinal.Graph, **more: Any) -> None:
             request.start()
             request.wait()
             verify(turn)
-    for turn in range(2, 12):  # more of them than go one message per edge
+    # More calls than those that send one message per edge.
+    for turn in range(2, 12):
         x[0] = comm.rank + 100 * turn
         graph.Ineighbor_alltoall(x, y).wait()
         verify(turn)
@@ -96,7 +100,8 @@ def graphs_however_they_are_progressed_and_proved(comm: MPI.Intracomm) -> None:
 
 @case
 def strict_progress_goes_direct(comm: MPI.Intracomm) -> None:
-    """Of a halo, a graph's request, and one whose own setting it is; relaxed progress leaves the strategy alone."""
+    """Strict progress selects `direct` for a halo, a graph and a single request; relaxed progress
+    keeps the strategy."""
     x, y = np.zeros(1), np.zeros(1)
     common: dict[str, Any] = {"strategy": "aggregate", "regions": "blocks:2"}
     for progress, strategy in ("strict", "direct"), ("relaxed", "aggregate"):
@@ -109,7 +114,7 @@ def strict_progress_goes_direct(comm: MPI.Intracomm) -> None:
 
 @case
 def mpi_may_block_under_strict_progress(comm: MPI.Intracomm) -> None:
-    """The last rank waits for the others by MPI before it calls vicinal again."""
+    """The last rank waits for the other ranks in MPI before it calls vicinal again."""
     indices = Indices(comm, 813)
     halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, progress="strict", regions="blocks:2")
     exchange = halo.start(values(indices.owned))
@@ -124,7 +129,7 @@ def mpi_may_block_under_strict_progress(comm: MPI.Intracomm) -> None:
 
 @case
 def settings_that_cannot_be_read(comm: MPI.Intracomm) -> None:
-    """Told on all ranks, where all are at fault and where one is; the next is as good as ever."""
+    """Errors on all ranks, or on one of them, reach all ranks; the next call works."""
     owned = (comm.rank, comm.rank + 1)
     faulty = comm.size - 1
     graph = vicinal.Graph(comm, *ring(comm))
@@ -164,13 +169,14 @@ def profiles_of_one_content_in_different_places(comm: MPI.Intracomm) -> None:
         graph = vicinal.Graph(comm, *ring(comm), profile=path, regions="blocks:2")
         check_graph(comm, graph)
         check_graph(comm, vicinal.Graph(comm, *ring(comm)), profile=path)
-    # It was read, and is not asked for again.
+    # The library has cached the profile and does not read the file again.
     check_halo(comm, 816, profile=path)
 
 
 @case
 def profiles_that_differ_are_told(comm: MPI.Intracomm) -> None:
-    """By name and fingerprint, on all ranks: between halos, graphs, and requests of one graph."""
+    """Differing profiles of halos, graphs and requests are reported on all ranks, by name and
+    fingerprint."""
     if comm.size < 2:
         skip("needs 2 ranks")
     last = comm.size - 1
@@ -185,7 +191,7 @@ def profiles_that_differ_are_told(comm: MPI.Intracomm) -> None:
         expect_error("info", told, lambda: vicinal.Halo(comm, owned, [], profile=path))
         expect_error("info", told, lambda: vicinal.Graph(comm, *ring(comm), profile=path))
         expect_error("info", told, lambda: graph.Neighbor_alltoall_init(x, y, profile=path))
-        # One rank that gives none has the default one.
+        # The rank that gives no profile uses the default one.
         standard = _core.Profile.default().identity()
         told = f"'{standard}' on rank {last}"
         setting: dict[str, Any] = {} if comm.rank == last else {"profile": path}
@@ -195,7 +201,7 @@ def profiles_that_differ_are_told(comm: MPI.Intracomm) -> None:
 
 @case
 def profiles_that_cannot_be_read(comm: MPI.Intracomm) -> None:
-    """A fault of the ranks whose file it is, told to the others."""
+    """A profile that one rank cannot read is an error there; other ranks report it as remote."""
     faulty = comm.size - 1
     graph = vicinal.Graph(comm, *ring(comm))
     x, y = np.zeros(1), np.zeros(1)

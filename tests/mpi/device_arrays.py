@@ -1,4 +1,4 @@
-"""Arrays in the memory of the driver's double, as libraries for GPUs have them."""
+"""Arrays in the memory of the simulated GPU driver, with the interfaces of GPU libraries."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ DOUBLE.driver_double_get.restype = ctypes.c_long
 
 
 def ask(name: str, *arguments: Any) -> None:
-    """Call the driver."""
+    """Calls a driver function and checks its status."""
     status = getattr(DOUBLE, name)(*arguments)
     assert status == 0, f"{name} gives {status}"
 
 
 def count(name: str) -> int:
-    """One of the numbers that the double counts."""
+    """Returns one of the simulated driver's counters."""
     return DOUBLE.driver_double_get(name.encode())
 
 
 @functools.cache
 def enter_device() -> None:
-    """Have its context for the rest of the process."""
+    """Makes the device's primary context current for the rest of the process."""
     context = ctypes.c_void_p()
     ask("cuInit", 0)
     ask("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
@@ -35,7 +35,7 @@ def enter_device() -> None:
 
 
 class Memory:
-    """A piece of a device's memory, given back with its last user."""
+    """A block of device memory, freed by its destructor."""
 
     def __init__(self, size: int) -> None:
         stream, self.address = ctypes.c_void_p(), ctypes.c_void_p()
@@ -46,11 +46,11 @@ class Memory:
         self.read: NDArray[Any] | None = None
 
     def __del__(self) -> None:
-        self.wait()  # as drivers do
+        self.wait()  # real drivers wait, too
         ask("cuMemFree_v2", self.address)
 
     def copy(self, to: Any, start: Any, size: int) -> None:
-        """Begin to copy."""
+        """Begins a copy."""
         ask("cuMemcpyAsync", ctypes.c_void_p(to), ctypes.c_void_p(start), ctypes.c_size_t(size), self.stream)
 
     def wait(self) -> None:
@@ -58,12 +58,13 @@ class Memory:
 
 
 class DeviceArray:
-    """What CuPy, Numba and PyTorch have in common, on a device."""
+    """A device array with the interface that CuPy, Numba and PyTorch have in common."""
 
     def __init__(self, of: NDArray[Any], stream: bool = False, writable: bool = True) -> None:
-        """Where a stream is to be told, it may still be busy."""
+        """Copies `of` to the device; with `stream` the copy may still run, and the interface names
+        the stream."""
         self.memory = Memory(of.nbytes)
-        self.data = self.memory.read = np.array(of, order="K")  # by the copy
+        self.data = self.memory.read = np.array(of, order="K")  # source of the copy
         self.memory.copy(self.memory.address.value, self.data.ctypes.data, of.nbytes)
         self.offset, self.shape, self.strides, self.dtype = 0, of.shape, self.data.strides, of.dtype
         self.tells_stream, self.writable = stream, writable
@@ -90,7 +91,7 @@ class DeviceArray:
         }
 
     def get(self) -> NDArray[Any]:
-        """A copy on the host."""
+        """Returns a copy on the host."""
         result = np.ndarray(self.shape, self.dtype, np.empty(self.data.nbytes, np.uint8), strides=self.strides)
         self.memory.copy(result.ctypes.data, self.address, self.dtype.itemsize * int(np.prod(self.shape)))
         self.memory.wait()
@@ -98,7 +99,7 @@ class DeviceArray:
 
 
 class Tensor(ctypes.Structure):
-    """DLPack's description, with what owns it."""
+    """DLPack's description of a tensor, with its owner."""
 
     _fields_ = (
         ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device", ctypes.c_int32),
@@ -109,7 +110,7 @@ class Tensor(ctypes.Structure):
 
 
 class OnlyDlpackOnDevice:
-    """An array that only knows DLPack, as JAX has them on AMD's devices."""
+    """An array that supports DLPack only, as JAX arrays on AMD's devices."""
 
     def __init__(self, of: DeviceArray) -> None:
         self.of, self.dtype, self.shape = of, of.dtype, of.shape

@@ -1,4 +1,4 @@
-"""Arrays of the libraries for GPUs that this Python has, on a GPU that there is."""
+"""GPU arrays of the libraries that are installed and find a GPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Library:
-    """How a library makes an array on a GPU of one of NumPy's, and the other way round."""
+    """A library, with its conversions from NumPy's arrays to the GPU and back."""
 
     name: str
     put: Callable[[NDArray[Any]], Any]
@@ -46,11 +46,11 @@ def jax() -> Library:
 
 
 def libraries() -> dict[str, Library]:
-    """Those that are there and have a GPU."""
+    """Returns the libraries that are installed and find a GPU."""
     found = {}
     for make in (cupy, torch, numba, jax):
         try:
             found[make.__name__] = make()
-        except Exception as reason:  # of the many ways in which they say that there is none
+        except Exception as reason:  # libraries report a missing GPU in many ways
             print(f"no {make.__name__}: {type(reason).__name__}: {str(reason)[:200]}", flush=True)
     return found

@@ -1,6 +1,6 @@
-"""Cases that run on all ranks of a launch: a launch costs seconds, so one runs many of them.
+"""Cases that run on all ranks of a launch; since a launch takes seconds, one launch runs many.
 
-A rank that fails says so and ends all ranks, since the others would wait for it.
+A rank that fails reports it and ends all ranks, because the others would wait for it.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ STRATEGIES = [name for name, _ in _core.strategies(with_reverse=True)]
 
 
 def case(function: Case) -> Case:
-    """Make a function a case."""
+    """Registers a function as a case."""
     CASES.append(function)
     return function
 
 
 def region_kinds(size: int) -> list[str]:
-    """Equal, unequal and round-robin regions; of the unequal ones, one holds one rank."""
+    """Returns equal, unequal and round-robin regions; one of the unequal regions holds a single
+    rank."""
     labels = [min(2, (rank + 1) // 3) if rank else 3 for rank in range(size)]
     return ["blocks:4", "list:" + ",".join(map(str, labels)), "round-robin:3"]
 
 
 def combinations(size: int) -> list[dict[str, str]]:
-    """Every strategy with every kind of regions, and both ways inside a host."""
+    """Returns every strategy with every kind of regions, with and without shared memory."""
     return [
         {"strategy": strategy, "regions": regions, "local": local}
         for strategy in STRATEGIES
@@ -48,32 +49,32 @@ TURN = itertools.count(0, 5)
 
 
 def some_settings(size: int, count: int) -> list[dict[str, str]]:
-    """A few of them, different ones each time."""
+    """Returns a few of the combinations, different ones at each call."""
     settings, first = combinations(size), next(TURN)
     return [settings[(first + i * 11) % len(settings)] for i in range(count)]
 
 
 def all_settings(size: int) -> list[dict[str, str]]:
-    """All of them; where ranks are many and processors few, a third."""
+    """Returns all combinations; with many ranks, a few of them."""
     return combinations(size) if few(size) else some_settings(size, 14)
 
 
 class Skipped(Exception):
-    """What `skip` raises: neither a pass nor a failure."""
+    """Raised by `skip`: the case neither passed nor failed."""
 
 
 def skip(why: str) -> NoReturn:
-    """End a case that cannot run here; `why` says what it needs. All ranks call it, or none."""
+    """Ends a case that cannot run here; `why` names the requirement. All ranks call it, or none."""
     raise Skipped(why)
 
 
 def few(size: int) -> bool:
-    """Whether there are so few ranks that long cases may be complete."""
+    """Returns whether the ranks are few enough for long cases to be complete."""
     return size <= 3
 
 
 class Indices:
-    """Global indices shared among ranks at random: some ranks own none, some need none."""
+    """Global indices distributed among ranks at random: some ranks own none, some need none."""
 
     def __init__(self, comm: MPI.Intracomm, seed: int, total: int = 60, by_range: bool = True) -> None:
         common = np.random.default_rng(seed)
@@ -92,7 +93,7 @@ class Indices:
 
 
 def values(indices: NDArray[Any], trailing: tuple[int, ...] = (), dtype: Any = np.float64) -> NDArray[Any]:
-    """A value for each index, the same wherever it is made."""
+    """Returns a value for each index, which depends on the index alone."""
     width = int(np.prod(trailing, dtype=int))
     table = (indices.reshape(-1, 1) * 7 + np.arange(width) * 13) % 97
     array = table.reshape(len(indices), *trailing).astype(dtype)
@@ -100,7 +101,8 @@ def values(indices: NDArray[Any], trailing: tuple[int, ...] = (), dtype: Any = n
 
 
 def expect_error(kinds: str | tuple[str, ...], words: str, action: Callable[[], Any]) -> None:
-    """The action must raise vicinal.Error of one of these kinds, with these words in its message."""
+    """Checks that the action raises vicinal.Error of one of these kinds, with these words in its
+    message."""
     kinds = (kinds,) if isinstance(kinds, str) else kinds
     try:
         action()
@@ -112,7 +114,7 @@ def expect_error(kinds: str | tuple[str, ...], words: str, action: Callable[[], 
 
 
 def run() -> None:
-    """Run all cases, or those whose name contains the argument; the last line says how many passed."""
+    """Runs all cases, or those whose name contains the argument; prints the totals last."""
     comm = MPI.COMM_WORLD
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     cases = [(f"{each.__module__}.{each.__name__}", each) for each in CASES]

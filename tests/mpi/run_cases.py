@@ -1,4 +1,4 @@
-"""All cases of the Python interface, on the ranks of this launch."""
+"""Runs all cases of the Python interface on the ranks of this launch."""
 
 from __future__ import annotations
 

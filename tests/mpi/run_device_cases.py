@@ -1,4 +1,4 @@
-"""All cases with arrays on a device, on the ranks of this launch."""
+"""Runs all cases with device arrays on the ranks of this launch."""
 
 from __future__ import annotations
 

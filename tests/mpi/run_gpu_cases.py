@@ -1,4 +1,4 @@
-"""All cases with arrays of libraries for GPUs, on the ranks of this launch."""
+"""Runs all cases with arrays of GPU libraries on the ranks of this launch."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-/* Allgathers over all ranks of a communicator, again and again: of sizes that come often, and others in between; blocking,
- * nonblocking and persistent ones in flight at once; datatypes with gaps, blocks out of order, of nobody and of one rank alone;
- * types and communicators freed while they are in use; what must stay MPI's. */
+/* Repeated allgathers over all ranks of a communicator, with frequent and other sizes. Blocking,
+ * nonblocking and persistent ones are in flight at once. Some have datatypes with gaps, blocks
+ * out of order, or empty blocks. Types and communicators are freed while in use. Some calls must
+ * remain MPI's. */
 #include "programs.h"
 
 enum { often = 24, largest = 40 };
@@ -20,7 +21,7 @@ static void check_blocks(int count, int turn) {
   CHECK(target[ranks * count] == -1);
 }
 
-/* By what a communicator is set up early. */
+/* Makes a communicator with a graph, which is set up early. */
 static MPI_Comm with_graph(void) {
   MPI_Comm copy;
   MPI_Comm_dup(MPI_COMM_WORLD, &copy);
@@ -49,7 +50,7 @@ static void in_place(MPI_Comm comm) {
   }
 }
 
-/* Three sizes in turn, of which some ranks give the same bytes by other types. */
+/* Alternates three sizes; some ranks give the same bytes by other types. */
 static void sizes_in_turn(MPI_Comm comm) {
   for (int turn = 0; turn < 3 * often; ++turn) {
     const int count = 2 << turn % 3;
@@ -67,7 +68,7 @@ static void sizes_in_turn(MPI_Comm comm) {
   }
 }
 
-/* More sizes than anybody keeps in mind, so that some are forgotten and come again. */
+/* Uses more sizes than the library remembers, so that some are forgotten and recur. */
 static void many_sizes(MPI_Comm comm) {
   for (int round = 0; round < 2; ++round) {
     for (int count = 1; count <= 20; ++count) {
@@ -80,7 +81,7 @@ static void many_sizes(MPI_Comm comm) {
   }
 }
 
-/* Each rank's count is another, of some nothing; blocks lie in the reverse order, with gaps between them. */
+/* Each rank has another count, some 0; blocks are in reverse order, with gaps between them. */
 static void of_counts(MPI_Comm comm, int gap) {
   for (int turn = 0; turn < often; ++turn) {
     int all = 0;
@@ -105,10 +106,11 @@ static void of_counts(MPI_Comm comm, int gap) {
   }
 }
 
-/* In the order of ranks, without gaps; the counts change between two sets, and displacements in every call. */
+/* Blocks in rank order without gaps. The counts alternate between two sets; displacements change
+ * in every call. */
 static void counts_in_turn(MPI_Comm comm) {
   for (int turn = 0; turn < 2 * often; ++turn) {
-    int all = rank == turn % ranks ? 5 : 0; /* here alone it begins further on */
+    int all = rank == turn % ranks ? 5 : 0; /* only this rank begins at 5 */
     const int begin = all;
     for (int from = 0; from < ranks; ++from) {
       counts[from] = turn % 2 == 0 ? 2 + from : 3;
@@ -166,8 +168,8 @@ static void gaps(MPI_Comm comm) {
   }
 }
 
-/* Twelve at once, of three sizes and both functions, with blocking calls of theirs and of MPI's among them; the last is waited
- * for first. */
+/* Twelve allgathers in flight, of three sizes and both functions, with blocking calls and a
+ * barrier between them. The last one is waited for first. */
 static void in_flight(MPI_Comm comm) {
   enum { flights = 12 };
   static int own[flights][8], got[flights][64 * 8];
@@ -183,7 +185,7 @@ static void in_flight(MPI_Comm comm) {
         int* kept = malloc(sizeof(int) * 128);
         memcpy(kept, counts, sizeof counts), memcpy(kept + 64, places, sizeof places);
         MPI_Iallgatherv(own[i], count, MPI_INT, got[i], kept, kept + 64, MPI_INT, comm, &all[i]);
-      } /* MPI may read the counts until the end */
+      } /* MPI may read the counts until completion */
       if (i == 5) {
         fill_blocks(2, round);
         MPI_Allgather(source, 2, MPI_INT, target, 2, MPI_INT, comm);
@@ -205,7 +207,7 @@ static void in_flight(MPI_Comm comm) {
   }
 }
 
-/* Between start and wait some ranks wait in other functions of MPI's. */
+/* Between start and wait, some ranks wait in other MPI functions. */
 static void waiting_elsewhere(MPI_Comm comm) {
   for (int turn = 0; turn < often; ++turn) {
     MPI_Request request;
@@ -223,8 +225,8 @@ static void waiting_elsewhere(MPI_Comm comm) {
   }
 }
 
-/* Of a size that only nonblocking calls have, whose beginning may not wait for others: a rank begins once it has a message that
- * another sends after its own beginning. */
+/* With a size used by nonblocking calls only, a call must not wait for other ranks. Rank 1
+ * begins after a message that rank 0 sends after its own beginning. */
 static void begun_before_a_message(MPI_Comm comm) {
   for (int turn = 0; turn < often; ++turn) {
     MPI_Request request;
@@ -240,7 +242,7 @@ static void begun_before_a_message(MPI_Comm comm) {
   }
 }
 
-/* All others spend their time in waiting for one rank, of which that knows nothing. */
+/* All other ranks spend their time waiting for one rank, which does not know. */
 static void for_a_slow_rank(void) {
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -266,7 +268,7 @@ static void freed_under_way(void) {
   for (int at = 0; at < 2 * ranks; ++at) CHECK(got[at] == value(at / 2, at % 2, 1));
 }
 
-/* The two halves of all ranks: each gets the other's blocks. */
+/* Each half of all ranks gets the other half's blocks. */
 static void between_groups(void) {
   if (ranks < 2) return;
   const int low = rank < ranks / 2;
@@ -329,13 +331,14 @@ static void handler(MPI_Comm* comm, int* code, ...) {
   if (*code != MPI_SUCCESS) ++handled;
 }
 
-/* A rank that gives more than it expects of itself, once there is a plan: all hear of it, and what comes after is right. */
+/* With a plan, a rank gives more than it itself expects: all ranks get an error, and later calls
+ * succeed. */
 static void errors(void) {
   MPI_Comm comm = with_graph();
   MPI_Errhandler counting;
   MPI_Comm_create_errhandler(handler, &counting);
   MPI_Comm_set_errhandler(comm, counting);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* of requests, which know no other */
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* used by requests */
   one_size(comm, 4);
   for (int turn = 0; turn < 3; ++turn) {
     MPI_Request request;
@@ -374,7 +377,7 @@ int main(int argc, char** argv) {
   waiting_elsewhere(comm);
   begun_before_a_message(comm);
   persistent_ones(comm);
-  MPI_Comm all = all_with_all(); /* of a communicator whose neighbours are served */
+  MPI_Comm all = all_with_all(); /* the library serves its neighbours */
   one_size(all, 2);
   in_flight(all);
   MPI_Comm_free(&all);
@@ -383,7 +386,7 @@ int main(int argc, char** argv) {
   freed_under_way();
   between_groups();
   if (getenv("WITH_VICINAL")) errors();
-  if (getenv("PERSISTENT_FIRST")) persistent_ones(MPI_COMM_WORLD); /* set up by them */
+  if (getenv("PERSISTENT_FIRST")) persistent_ones(MPI_COMM_WORLD); /* these set it up */
   one_size(MPI_COMM_WORLD, 2);
   return end_program();
 }

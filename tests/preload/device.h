@@ -1,4 +1,5 @@
-/* Arrays in a GPU's memory, by the double of NVIDIA's driver where VICINAL_DEVICE_DRIVER names it; elsewhere in the host's. */
+/* Arrays in a GPU's memory, by the double of NVIDIA's driver if VICINAL_DEVICE_DRIVER names it;
+ * else in host memory. */
 #ifndef VICINAL_PRELOAD_DEVICE_H
 #define VICINAL_PRELOAD_DEVICE_H
 

@@ -1,5 +1,6 @@
-/* A program whose buffers lie in a GPU's memory, by the double of NVIDIA's driver where VICINAL_DEVICE_DRIVER names it: as one
- * of an MPI that takes such addresses. Elsewhere they lie in the host's, and the program is as any other. */
+/* A program with buffers in a GPU's memory, by the double of NVIDIA's driver if
+ * VICINAL_DEVICE_DRIVER names it, as with a GPU-aware MPI. Else the buffers are in host memory,
+ * and the program is an ordinary one. */
 #include "device.h"
 
 static MPI_Comm graph;
@@ -44,7 +45,7 @@ static void with_types(int turn) {
   check_came(turn);
 }
 
-/* Blocks of two values, by all with all and from each to all. */
+/* Blocks of two values, by alltoall and by allgather. */
 static void of_blocks(int turn) {
   int sent[128], got[128];
   MPI_Request request;

@@ -1,10 +1,12 @@
-/* Communicators that are freed while messages are pending on them, or while exchanges on others are under way. MPI may then delete them and their
- * attributes from inside a later call. With MALLOC_PERTURB_ a use of freed memory is found. */
+/* Communicators freed while messages are pending on them, or while exchanges on others are in
+ * flight. MPI may then delete them and their attributes inside a later call. MALLOC_PERTURB_
+ * reveals any use of freed memory. */
 #include "programs.h"
 
 enum { rounds = 20 };
 
-/* Messages on a grid, on its row of all ranks and on a graph, which are freed before the messages are waited for. */
+/* Leaves messages pending on a grid, its row of all ranks, and a graph, and frees all three
+ * before waiting. */
 static void pending_messages(void) {
   for (int round = 0; round < rounds; ++round) {
     const int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
@@ -25,7 +27,7 @@ static void pending_messages(void) {
   }
 }
 
-/* Exchanges on one graph go on while another one is freed: its end begins in the background. */
+/* Exchanges on one graph continue while another graph is freed in the background. */
 static void exchanges_meanwhile(void) {
   MPI_Comm graph = all_with_all();
   int sent[64], got[64];

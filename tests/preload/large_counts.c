@@ -1,5 +1,5 @@
-/* Forms with large counts, where they are: Open MPI 5 has none, and programs look for them by weak references (mpi4py
- * does). With the preload library they are there, whoever serves the communicator. */
+/* Functions with large counts: Open MPI 5 has none, and programs (such as mpi4py) find them by
+ * weak references. With the preload library they exist, for every communicator. */
 #include "programs.h"
 
 #if MPI_VERSION < 4

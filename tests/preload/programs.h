@@ -1,5 +1,6 @@
-/* What the programs of this folder share. They know nothing of vicinal: each is right with MPI alone, but for what its
- * own comment says is wrong in some MPI, and must be right with the preload library. */
+/* Common parts of the programs of this folder. They do not use vicinal. Each is correct with MPI
+ * alone, apart from MPI errors that its own comment names, and must be correct with the preload
+ * library. */
 #ifndef VICINAL_PRELOAD_PROGRAMS_H
 #define VICINAL_PRELOAD_PROGRAMS_H
 
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* GCC takes MPI_UNWEIGHTED for an array. */
+/* GCC mistakes MPI_UNWEIGHTED for an array. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wstringop-overread"
 #endif
@@ -23,7 +24,7 @@ static int rank, ranks, wrong;
     }                                                                                  \
   } while (0)
 
-/* MPI_THREAD_MULTIPLE where THREADS is set. */
+/* Initializes MPI, with MPI_THREAD_MULTIPLE if THREADS is set. */
 static inline void begin_program(int* argc, char*** argv) {
   int given = 0;
   MPI_Init_thread(argc, argv, getenv("THREADS") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &given);
@@ -44,7 +45,7 @@ static inline int end_program(void) {
   return failed;
 }
 
-/* Everybody with everybody else: whatever is relayed goes through every rank that leads. */
+/* Makes edges between all ranks, so that each leader relays data. */
 static inline MPI_Comm all_with_all_of(MPI_Comm of) {
   int* others = (int*)malloc(sizeof(int) * (size_t)(ranks > 0 ? ranks : 1));
   int count = 0;
@@ -57,7 +58,7 @@ static inline MPI_Comm all_with_all_of(MPI_Comm of) {
 }
 static inline MPI_Comm all_with_all(void) { return all_with_all_of(MPI_COMM_WORLD); }
 
-/* An alltoallv of all with all, of blocks whose sizes differ, and what must come of it. */
+/* An alltoallv between all ranks with blocks of different sizes, and its expected result. */
 typedef struct {
   int degree, *counts, *places, *got_counts, *got_places, *source, *target;
 } Exchange;

@@ -1,11 +1,11 @@
-/* Requests of neighborhood collectives in all that MPI does with requests: mixed with those of messages, tested, freed
- * early, started together; types and communicators freed while they are in use; errors. MPICH 5.0.2 alone fails in MPI_Testall
- * of persistent collectives that are under way. */
+/* Requests of neighborhood collectives in all functions for requests: mixed with those of
+ * messages, tested, freed early, started together. Types and communicators are freed while in
+ * use; calls fail. MPI_Testall() of MPICH 5.0.2 alone fails on active persistent collectives. */
 #include "programs.h"
 
 enum { warm = 10 };
 
-/* MPI forbids freeing requests of collectives that are under way. Where vicinal serves them it is as with any other request. */
+/* MPI forbids freeing requests of active collectives. If vicinal serves them, it is allowed. */
 static int may_free;
 
 static MPI_Comm graph;
@@ -16,7 +16,7 @@ static void start_one(MPI_Request* request, int turn) {
   MPI_Ineighbor_alltoallv(SENT(it), GOT(it), graph, request);
 }
 
-/* One of ours among four of messages. */
+/* Begins one neighborhood collective among four message requests. */
 static void begin_mixed(MPI_Request* all, int* buffers, int turn) {
   const int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
   buffers[0] = turn, buffers[1] = turn + 1;
@@ -89,12 +89,12 @@ static void completions(void) {
   }
 }
 
-/* A request that is freed at once: the exchange ends all the same, as a later one shows. */
+/* Frees a request at once: the exchange completes nevertheless, as a later one shows. */
 static void freed_early(void) {
   const Exchange usual = it;
   for (int turn = 0; turn < 20; ++turn) {
     MPI_Request request;
-    it = make_exchange();  // kept: nobody says when it is over
+    it = make_exchange();  // never freed: its completion is unknown
     start_one(&request, turn);
     if (rank % 2 == turn % 2) {
       MPI_Request_free(&request);
@@ -128,7 +128,7 @@ static void many_in_flight(void) {
   }
 }
 
-/* Of a datatype, and on a communicator, that are freed right after the call. */
+/* Frees the datatype and the communicator right after the call. */
 static void freed_under_way(void) {
   for (int turn = 0; turn < 15; ++turn) {
     MPI_Comm copy;
@@ -177,7 +177,7 @@ static void persistent_ones(void) {
     MPI_Waitall(sets + 1, all, MPI_STATUSES_IGNORE);
     for (int i = 0; i < sets; ++i) check_exchange(&each[i], turn + i);
   }
-  if (may_free) MPI_Start(&all[0]);  // freed while it is active: it ends by itself
+  if (may_free) MPI_Start(&all[0]);  // freed while active: it completes by itself
   for (int i = 0; i <= sets; ++i) {
     MPI_Request_free(&all[i]);
     CHECK(all[i] == MPI_REQUEST_NULL);
@@ -195,7 +195,7 @@ static void handler(MPI_Comm* comm, int* code, ...) {
   if (*code != MPI_SUCCESS) ++handled;
 }
 
-/* Of one rank, whose others hear of it; what comes after is right. */
+/* An error on one rank: other ranks learn of it, and later calls succeed. */
 static void errors(void) {
   MPI_Errhandler counting;
   MPI_Comm copy;
@@ -235,7 +235,7 @@ int main(int argc, char** argv) {
   persistent_ones();
   if (may_free) {
     errors();
-    MPI_Request left;  // under way at the end of MPI
+    MPI_Request left;  // active at the end of MPI
     start_one(&left, 0);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Request_free(&left);

@@ -1,5 +1,6 @@
-/* A program that knows MPI sessions only: it never calls MPI_Init, so that there is no MPI_COMM_WORLD and no MPI_COMM_SELF. One session
- * after the other, each with communicators of all kinds of topologies and all forms of exchanges. */
+/* A program that uses MPI sessions only: without MPI_Init(), it has no MPI_COMM_WORLD and no
+ * MPI_COMM_SELF. Runs one session after the other, each with communicators of all topologies and
+ * all forms of exchanges. */
 #include "programs.h"
 
 #ifdef MPI_SESSION_NULL
@@ -97,7 +98,7 @@ static int session(void) {
 
 int main(void) {
   int whole = session();
-  /* Open MPI 5.0.11 cannot begin again. */
+  /* Open MPI 5.0.11 cannot be initialized again. */
 #ifndef OPEN_MPI
   whole += session();
 #endif

@@ -1,13 +1,13 @@
-/* Every neighborhood collective, blocking and nonblocking, on every kind of topology. Open MPI 5.0.11 alone is wrong in nonblocking ones
- * of Cartesian communicators with periodic dimensions of 1 or 2, and crashes in those of a graph that was made from a
- * Cartesian communicator. */
+/* Every neighborhood collective, blocking and nonblocking, on every kind of topology. Open MPI
+ * 5.0.11 alone delivers wrong blocks in nonblocking ones on periodic dimensions of 1 or 2. It
+ * crashes in those on a graph made from a Cartesian communicator. */
 #include "programs.h"
 
 enum { calls = 14, most = 64 };
 
 static int wait_for(MPI_Request* request) { return MPI_Wait(request, MPI_STATUS_IGNORE); }
 
-/* What entry `i` of the sources is to get: from whom, and which of that rank's destinations it is. */
+/* The expected origin of source entry `i`: the rank, and the position among its destinations. */
 typedef struct {
   int in, out, source[most], entry_there[most];
 } Neighbours;
@@ -65,7 +65,8 @@ static void exchange_all(const Neighbours* it, MPI_Comm comm) {
   }
 }
 
-/* Of a graph whose edges all ranks name in the same way: rank r sends to r + offsets[i]. */
+/* Returns the neighbours in a graph with the same offsets on all ranks: rank r sends to r +
+ * offsets[i]. */
 static Neighbours ring(const int* offsets, int count) {
   Neighbours it = {.in = count, .out = count};
   for (int i = 0; i < count; ++i) {
@@ -87,9 +88,11 @@ static MPI_Comm ring_on(MPI_Comm comm, const int* offsets, int count) {
   return made;
 }
 
-/* What MPI_Dist_graph_create makes: its order is MPI's affair, and asked for. Edges of two ranks pair in their order. */
+/* MPI_Dist_graph_create() chooses the order of neighbours, so this asks for it. Edges of two
+ * ranks pair in order. */
 static void named_by_others(void) {
-  /* Each rank names the edges of the next one: two to the rank after it, one to the one behind it. */
+  /* Each rank gives the edges of the next one: two to the rank after it, one to the rank before
+   * it. */
   const int next = (rank + 1) % ranks;
   int sources[] = {next}, degrees[] = {3};
   int to[] = {(next + 1) % ranks, (next + ranks - 1) % ranks, (next + 1) % ranks},
@@ -113,8 +116,8 @@ static void named_by_others(void) {
   MPI_Comm_free(&made);
 }
 
-/* Duplicates that are made while an exchange of the original is under way, and waited for together with it: each has the
- * neighbours, and calls of its own, which are nobody else's. */
+/* Makes duplicates during an exchange on the original, and waits for both together. Each
+ * duplicate has the original's neighbours and independent calls. */
 static void duplicated_meanwhile(MPI_Comm original, const Neighbours* it, int count) {
   enum { most_copies = 3 };
   int send[most], send_there[most], got[most], got_there[most], kind, kind_of_original;
@@ -163,13 +166,14 @@ static void graphs(void) {
   MPI_Comm_free(&from_graph);
   MPI_Comm_free(&copy_of_copy);
 
-  /* One in which rank 0 names all others, and they do not name it, on all ranks but the last: MPI makes it. */
+  /* On all ranks but the last, rank 0 lists all others, and they do not list it: MPI accepts
+   * this. */
   int all_named[most], named[most];
   for (int i = 0; i < most; ++i) all_named[i] = ranks > 2 ? ranks - 2 : 0, named[i] = i + 1;
   MPI_Graph_create(MPI_COMM_WORLD, ranks > 1 ? ranks - 1 : 1, all_named, named, 0, &made);
   if (made != MPI_COMM_NULL) MPI_Comm_free(&made);
 
-  /* One of MPI_Graph_create, on all ranks but the last: a path. */
+  /* A path made by MPI_Graph_create() on all ranks but the last. */
   const int nodes = ranks > 1 ? ranks - 1 : 1;
   int index[most], edges[2 * most], total = 0;
   for (int node = 0; node < nodes; ++node) {

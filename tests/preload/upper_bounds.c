@@ -1,5 +1,6 @@
-/* Receive counts that announce more than comes. The standard has both ends of an edge give the same count, but MPI's own
- * messages take less, and programs depend on that. Where the MPI takes MPI_DATATYPE_NULL for what has no elements, that, too. */
+/* Receive counts larger than what is sent. The standard requires equal counts at both ends, but
+ * MPI's own messages accept fewer, and programs depend on that. Also uses MPI_DATATYPE_NULL for
+ * empty blocks, if the MPI accepts it. */
 #include "programs.h"
 
 enum { room = 6, calls = 14, often = 24, most = 64 };
@@ -10,10 +11,10 @@ static MPI_Aint offsets[most];
 static MPI_Datatype ints[most], pairs[most];
 static MPI_Comm graph;
 
-/* Also nothing at all. */
+/* May be 0. */
 static int sent(int from, int to, int turn) { return (from + 2 * to + turn) % room; }
 
-/* With itself and everybody else. */
+/* Makes edges to this and all other ranks. */
 static MPI_Comm make_graph(void) {
   MPI_Comm made;
   for (degree = 0; degree < ranks; ++degree) others[degree] = (rank + degree) % ranks;
@@ -30,7 +31,7 @@ static void fill_blocks(int turn) {
   for (int i = 0; i < 2 * room * most; ++i) target[i] = -1;
 }
 
-/* `step`: 2 where each int is followed by one that does not count. */
+/* `step` is 2 if each int is followed by a gap. */
 static void check_block(const int* block, int from, int to, int count, int step, int turn) {
   for (int i = 0; i < room; ++i) {
     CHECK(block[i * step] == (i < count ? value_of(from, to, i, turn) : -1));
@@ -54,7 +55,7 @@ static void among_neighbors(void) {
     for (int k = 0; k < degree; ++k) {
       check_block(target + places[k], others[k], rank, sent(others[k], rank, turn), 1, turn);
     }
-    /* The last pair may be half of one. */
+    /* The last pair may be incomplete. */
     fill_blocks(turn);
     int halves[most];
     for (int k = 0; k < degree; ++k) halves[k] = room / 2;
@@ -95,7 +96,7 @@ static void persistent_ones(void) {
 static void persistent_ones(void) {}
 #endif
 
-/* What comes of the rest of a block is open: some algorithms pass blocks on as they lie. */
+/* The remainder of a block is undefined: some algorithms forward whole blocks. */
 static void among_all(void) {
   for (int turn = 0; turn < often; ++turn) {
     const int given = 1 + rank % 3;
@@ -114,7 +115,7 @@ static void among_all(void) {
   }
 }
 
-/* Every second edge has no elements, and no type. */
+/* Every second edge has no elements and no type. */
 static int exchange_without_types(MPI_Comm comm, int count, int turn) {
   MPI_Datatype types[most];
   int some[most];

@@ -1,9 +1,10 @@
-/* Between the start of an exchange and its completion a program may wait in any function of MPI's, on each rank in another
- * one. In each turn one rank completes the exchange first, and only then comes to where the others wait for it. What they
- * relay for it depends on a rank that starts the exchange once all others are on their way to where they wait.
+/* Between the start of an exchange and its completion, a program may wait in any MPI function,
+ * on each rank in another one. In each case, one rank completes the exchange before it reaches
+ * the function where other ranks wait for it. Their relays depend on a rank that starts the
+ * exchange only when all others are about to wait.
  *
- * With an argument, only the case of that name. WAITS names cases that are not among the usual ones: "processes" where some are
- * started or connected, "access" to windows. */
+ * With an argument, runs only the case of that name. WAITS selects other cases: "processes" that
+ * are started or connected, "access" to windows. */
 #include "waits.h"
 #include "waits_among_neighbors.h"
 #include "waits_for_memory.h"
@@ -41,7 +42,7 @@ static int is_wanted(const char* name, const char* wanted) {
   return wanted == NULL || strcmp(name, wanted) == 0;
 }
 
-/* Cases that need the same, which `begin` makes. */
+/* Cases that need the same objects, which `begin` makes. */
 typedef struct {
   const Case* cases;
   size_t count;
@@ -82,7 +83,7 @@ int main(int argc, char** argv) {
   fill_arguments();
   graph = all_with_all();
   it = make_exchange();
-  for (; turn < 12; ++turn) {  // by then it has a plan
+  for (; turn < 12; ++turn) {  // until it has a plan
     fill(&it, turn);
     MPI_Neighbor_alltoallv(SENT(it), GOT(it), graph);
     check_exchange(&it, turn);
@@ -98,7 +99,7 @@ int main(int argc, char** argv) {
   }
   CHECK(run > 0);
   const int failed = tell_whether_right();
-  /* The others wait in MPI_Finalize. */
+  /* The other ranks wait in MPI_Finalize(). */
   MPI_Request request_at_the_end;
   fill(&it, ++turn);
   start_after_all_others(ranks - 1, &request_at_the_end);

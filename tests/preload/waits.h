@@ -1,4 +1,4 @@
-/* What the table of waiting.c is made of: how ranks wait for one that comes late. All but rank `last` wait for it. */
+/* Definitions for the cases of waiting.c, in which all ranks but `last` wait for rank `last`. */
 #ifndef VICINAL_PRELOAD_WAITS_H
 #define VICINAL_PRELOAD_WAITS_H
 
@@ -6,7 +6,7 @@
 
 #define WORLD MPI_COMM_WORLD
 #define IGNORED MPI_STATUS_IGNORE
-/* Open MPI 5 has what MPI 4.0 brought, and says 3.1. */
+/* Open MPI 5 has the functions of MPI 4.0, but declares MPI 3.1. */
 #ifdef OMPI_MAJOR_VERSION
 #define HAS_MPI_4 (OMPI_MAJOR_VERSION >= 5)
 #else
@@ -14,7 +14,7 @@
 #endif
 #define HAS_MPI_4_1 (10 * MPI_VERSION + MPI_SUBVERSION >= 41)
 
-/* A function in which the ranks wait; what a rank does before, while nobody waits for anybody, is in `prepare`. */
+/* A function in which ranks wait. `prepare` runs before, while no rank waits for another. */
 typedef struct {
   const char* name;
   void (*wait)(int last);
@@ -58,7 +58,7 @@ static inline void receive_from_all_others(void* into, int count, MPI_Datatype t
     if (rank != last) send_by_##name(last);                            \
   }                                                                    \
   static void send_by_##name(int last)
-/* Waits in what all ranks call. */
+/* Waits in a function that all ranks call. */
 #define TOGETHER(name) static void name(int last)
 
 #endif

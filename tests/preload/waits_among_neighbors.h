@@ -1,10 +1,10 @@
-/* Ranks that wait among their neighbours, and while communicators with neighbours are made. */
+/* Ranks that wait in neighborhood collectives, and in creation of communicators with neighbours. */
 #ifndef VICINAL_PRELOAD_WAITS_AMONG_NEIGHBORS_H
 #define VICINAL_PRELOAD_WAITS_AMONG_NEIGHBORS_H
 
 #include "waits_in_collectives.h"
 
-/* Another communicator of which each rank is the neighbour of each. */
+/* Another communicator in which all ranks are neighbours. */
 static MPI_Comm neighbors;
 COLLECTIVE(neighbor_allgather,
            MPI_Neighbor_allgather(&value, 1, MPI_INT, values, 1, MPI_INT, neighbors))

@@ -1,4 +1,4 @@
-/* Ranks that wait in one-sided communication, and in files. */
+/* Ranks that wait in one-sided communication and in file access. */
 #ifndef VICINAL_PRELOAD_WAITS_FOR_MEMORY_H
 #define VICINAL_PRELOAD_WAITS_FOR_MEMORY_H
 
@@ -56,7 +56,7 @@ TOGETHER(win_complete) {
   }
   free_groups();
 }
-/* The others do; rank `last` writes to it late. */
+/* The other ranks expose their memory; rank `last` writes to it late. */
 static void expose(int last, void (*wait)(void)) {
   make_groups(last);
   if (rank == last) {
@@ -78,7 +78,7 @@ static void test_window(void) {
 TOGETHER(win_wait) { expose(last, call_win_wait); }
 TOGETHER(win_test) { expose(last, test_window); }
 
-/* Rank `last` has locked its memory. */
+/* Rank `last` holds the lock of its memory. */
 static void prepare_lock(int last) {
   if (rank == last) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, last, 0, window);
 }
@@ -118,7 +118,7 @@ TOGETHER(request_of_put) {
   MPI_Win_unlock(last, window);
 }
 
-/* Rank `last` sets a flag of its own, which the others read. */
+/* Rank `last` sets a flag in its memory, which the others read. */
 static void set_flag_of(int last, int to) {
   MPI_Win_lock(MPI_LOCK_SHARED, last, 0, window);
   MPI_Accumulate(&to, 1, MPI_INT, last, most, 1, MPI_INT, MPI_REPLACE, window);
@@ -150,7 +150,7 @@ TOGETHER(lock_all_in_a_loop) {
   }
 }
 
-/* Shared among all, so that rank `last` gets at its flag. */
+/* Uses a shared lock, so that rank `last` can access its flag. */
 static void prepare_flag_for_all(int last) {
   prepare_flag(last);
   MPI_Win_lock_all(0, window);
@@ -176,7 +176,7 @@ POLLING(rget_accumulate_in_a_loop,
         (MPI_Rget_accumulate(&value, 1, MPI_INT, &flag, 1, MPI_INT, last, most, 1, MPI_INT,
                              MPI_NO_OP, window, &read_request),
          MPI_Wait(&read_request, IGNORED)))
-/* In memory that the ranks share. */
+/* The flag is in memory that the ranks share. */
 static void prepare_shared_flag(int last) {
   if (rank == last) *(volatile int*)shared_memory = 0;
   MPI_Barrier(WORLD);
@@ -222,16 +222,17 @@ static const Case waits_for_memory[] = {
     {"MPI_Win_flush_local_all in a loop", flush_local_all_in_a_loop, prepare_flag_for_all},
 };
 
-/* In these loops MPICH by itself makes no progress, or makes it minutes late, where ranks share memory. Vicinal makes it. */
+/* In these loops, MPICH itself makes no progress, or minutes late, if ranks share memory. The
+ * library makes it. */
 static const Case polls_of_memory[] = {
     {"MPI_Rget in a loop", rget_in_a_loop, prepare_flag_for_all},
     {"MPI_Rget_accumulate in a loop", rget_accumulate_in_a_loop, prepare_flag_for_all},
     {"MPI_Win_sync in a loop", win_sync, prepare_shared_flag},
 };
 
-/* Where MPICH makes no progress but that of its own. */
+/* In these functions, MPICH makes only its own progress. */
 static const Case waits_for_access[] = {
-#ifndef OPEN_MPI  // 5.0.11 deadlocks in it alone
+#ifndef OPEN_MPI  // 5.0.11 itself deadlocks here
     {"MPI_Win_lock_all", win_lock_all, prepare_lock},
 #endif
     {"MPI_Win_start and MPI_Win_complete", win_complete, NULL},

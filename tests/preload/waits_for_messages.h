@@ -27,7 +27,7 @@ RECEIVING(improbe) {
   MPI_Mrecv(&value, 1, MPI_INT, &message, IGNORED);
 }
 
-/* A receive, beside a request that stands for nothing. */
+/* A receive, next to a null request. */
 static MPI_Request request[2];
 static void begin_receive(int last) {
   request[0] = MPI_REQUEST_NULL;
@@ -86,7 +86,7 @@ SENDING(buffer_detach, sizeof big, MPI_CHAR) { bsend(last, NULL); }
 #if HAS_MPI_4_1
 SENDING(buffer_flush, sizeof big, MPI_CHAR) { bsend(last, MPI_Buffer_flush); }
 #endif
-/* Rank `last` has told the others by a message that its receives are there. */
+/* A message of rank `last` tells the others that its receives are posted. */
 static MPI_Request receives[most];
 static char* in_parts;
 static void prepare_rsend(int last) {
@@ -134,7 +134,7 @@ static void isendrecv_with(int other) {
 }
 TOGETHER(isendrecv) { exchange(last, isendrecv_with); }
 
-/* In partitions. */
+/* Partitioned messages. */
 static void send_in_partitions(void) {
   for (int i = 1; i < ranks; ++i) {
     MPI_Psend_init(&value, 1, 1, MPI_INT, (rank + i) % ranks, tag, WORLD, MPI_INFO_NULL, request);

@@ -1,4 +1,4 @@
-/* Ranks that wait until processes are started or connected, most of which the run-time system does. */
+/* Ranks that wait for the start or connection of processes, mostly done by the run-time system. */
 #ifndef VICINAL_PRELOAD_WAITS_FOR_PROCESSES_H
 #define VICINAL_PRELOAD_WAITS_FOR_PROCESSES_H
 
@@ -20,7 +20,7 @@ TOGETHER(spawn_multiple) {
                           MPI_ERRCODES_IGNORE);
   MPI_Comm_disconnect(&between);
 }
-/* A process that was started by one of these does what they do. */
+/* A process started by these cases performs the same calls. */
 static int is_spawned(void) {
   MPI_Comm parent;
   MPI_Comm_get_parent(&parent);
@@ -30,7 +30,7 @@ static int is_spawned(void) {
 }
 
 #ifdef OPEN_MPI
-/* One side opens a port, and the other knows its name, before anybody waits. */
+/* One side opens a port and the other learns its name before any rank waits. */
 static char port[MPI_MAX_PORT_NAME];
 static void prepare_port(int last, int opening, int told) {
   prepare_parts(last);
@@ -118,7 +118,7 @@ TOGETHER(session) {
 static const Case waits_for_processes[] = {
     {"MPI_Comm_spawn", spawn, NULL},
     {"MPI_Comm_spawn_multiple", spawn_multiple, NULL},
-#ifdef OPEN_MPI  // MPICH 5.0.2 opens no port, and finds names that are not those published
+#ifdef OPEN_MPI  // MPICH 5.0.2 opens no port, and finds names other than the published ones
     {"MPI_Comm_accept", accept_late, prepare_accept},
     {"MPI_Comm_connect", connect_late, prepare_connect},
     {"MPI_Lookup_name in a loop", lookup_in_a_loop, NULL},

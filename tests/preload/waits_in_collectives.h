@@ -1,4 +1,4 @@
-/* Ranks that wait in collective operations, and while communicators are made. */
+/* Ranks that wait in collective operations, and in creation of communicators. */
 #ifndef VICINAL_PRELOAD_WAITS_IN_COLLECTIVES_H
 #define VICINAL_PRELOAD_WAITS_IN_COLLECTIVES_H
 
@@ -76,7 +76,7 @@ static int create_group_of(MPI_Group all) { return MPI_Comm_create_group(WORLD, 
 COLLECTIVE(create, create_with(create_of))
 COLLECTIVE(create_group, create_with(create_group_of))
 
-/* Of rank `last` and of all others. */
+/* Communicators of rank `last` and of all other ranks. */
 static MPI_Comm part, between;
 static void prepare_parts(int last) { MPI_Comm_split(WORLD, rank == last, 0, &part); }
 static int leader_of_others(int last) { return last == 0 ? 1 : 0; }

@@ -1,13 +1,13 @@
-// How long it takes to look at requests, or for messages, and find nothing: simulated time, and the shorter it is the more looks
-// there are to simulate. So looks are short only while a time is taken.
+// Simulated duration of polls (for requests or messages) that find nothing. The shorter they are,
+// the more of them are simulated, so they are short only during timed sections.
 #pragma once
 
 #include <chrono>
 
-/// While it does not matter.
+/// Duration outside timed sections.
 constexpr std::chrono::nanoseconds setup_look{1000};
-/// While a time is taken, of which it is part.
+/// Duration in timed sections, of which it is a part.
 constexpr std::chrono::nanoseconds timed_look{20};
 
-/// From now on, on this rank. In the beginning they take `setup_look`.
+/// Sets the duration for this rank from now on. Initially it is `setup_look`.
 void let_looks_take(std::chrono::nanoseconds duration);

@@ -1,18 +1,21 @@
-// A program that uses the library as any would, on SMPI, the simulated MPI of SimGrid:
+// A program that uses the library on SMPI, the simulated MPI of SimGrid:
 //
 //     smpirun ... vicinal_smpi FOLDER
 //
-// FOLDER/cases.txt, which tools/confirm_library.py writes, has a line for each case:
+// FOLDER/cases.txt, written by tools/confirm_library.py, has a line for each case:
 //
-//     exchange EDGES COUNT STRATEGY    persistent; COUNT values on each edge, of which the next one of its rank has half, too
-//     loop EDGES COUNT STRATEGY        blocking calls with counts, the last of which go by a plan
-//     halo EDGES COUNT STRATEGY        each rank needs the COUNT values of each source; forward and in reverse
-//     sparse METHOD MESSAGES COUNT     a sparse exchange; each rank sends so many messages of COUNT values
+//     exchange EDGES COUNT STRATEGY    persistent; COUNT values per edge, half of them shared
+//                                      with the rank's next edge
+//     loop EDGES COUNT STRATEGY        blocking calls with counts; the last ones use a plan
+//     halo EDGES COUNT STRATEGY        each rank needs the COUNT values of each source; forward
+//                                      and in reverse
+//     sparse METHOD MESSAGES COUNT     a sparse exchange; each rank sends MESSAGES messages of
+//                                      COUNT values
 //
-// EDGES is a file of the folder with a line "SOURCE DESTINATION" for each edge, in ascending order. What arrives is compared with
-// what must; where it differs, the program ends with what was found. For each case rank 0 prints "case NUMBER SECONDS", how long
-// the last execution took by simulated time, from an instant at which all ranks begin until the last of them is done; and
-// in the end "checked VALUES".
+// EDGES is a file of the folder with a line "SOURCE DESTINATION" for each edge, in ascending order.
+// The program checks received values and ends with a message if any is wrong. For each case rank 0
+// prints "case NUMBER SECONDS": the simulated duration of the last execution. It lasts from a
+// common begin of all ranks until the last rank is done. Finally rank 0 prints "checked VALUES".
 #include <mpi.h>
 #include <smpi/smpi.h>
 
@@ -33,11 +36,11 @@
 namespace {
 
 constexpr double host_speed = 1e9;  // as in the platform
-/// After it, all ranks have left the allreduce before.
+/// After this time, all ranks have left the previous allreduce.
 constexpr double pause = 2e-3;
-/// So many executions, of which the last is timed.
+/// Number of executions, of which the last is timed.
 constexpr int executions = 3;
-constexpr int calls = 12;  ///< in a loop: a plan holds from the ninth on
+constexpr int calls = 12;  ///< in a loop: a plan is used from the ninth on
 
 int rank = 0;
 int size = 0;
@@ -54,7 +57,7 @@ void check(int code) {
   if (code != MPI_SUCCESS) end(vicinal_error_message());
 }
 
-/// What differs on each rank, for each item and in each execution, and is a whole number.
+/// Returns an integer that differs for each rank, item and execution.
 double value_of(int of_rank, int item, int execution) {
   return (static_cast<double>(of_rank) * 65536 + item) * 64 + execution;
 }
@@ -67,10 +70,11 @@ void compare(double found, double expected, const char* where) {
   end(text.str());
 }
 
-/// How long an execution takes, from an instant at which all ranks begin: a barrier would leave them apart.
+/// Measures an execution from a common begin of all ranks; a barrier would leave them at different
+/// times.
 class Stopwatch {
  public:
-  /// Waits for that instant. Whose time is not asked for takes less of the simulator's.
+  /// Waits for the common begin. Without `counts`, polls are longer, to save simulation time.
   explicit Stopwatch(bool counts) {
     const double now = MPI_Wtime();
     double latest = 0;
@@ -121,14 +125,14 @@ struct Edges {
   [[nodiscard]] const std::vector<int>& of(int source) const {
     return destinations.at(static_cast<std::size_t>(source));
   }
-  /// Which of the edges of `source` is that to this rank.
+  /// Returns the position of the edge to this rank among those of `source`.
   [[nodiscard]] int place_at(int source) const {
     const auto found = std::find(of(source).begin(), of(source).end(), rank);
     return static_cast<int>(found - of(source).begin());
   }
 
   std::vector<std::vector<int>> destinations;  ///< of each rank
-  std::vector<int> sources;                    ///< of this one
+  std::vector<int> sources;                    ///< of this rank
 };
 
 class Graph {
@@ -149,7 +153,8 @@ class Graph {
   vicinal_graph handle_ = VICINAL_GRAPH_NULL;
 };
 
-/// So many values on each edge, edge after edge: item i of the k-th edge of a rank is its item k * step + i.
+/// `values` values on each edge, edge after edge. Item i of a rank's k-th edge is its item k * step
+/// + i.
 struct Traffic {
   Traffic(const Edges& from, int values, int step_between)
       : edges(from),
@@ -185,7 +190,7 @@ struct Traffic {
 
   const Edges& edges;
   int count;
-  int step;  ///< twice as large
+  int step;  ///< twice the items between edges
   std::vector<int> send_counts, receive_counts;
   std::vector<int> send_places, receive_places;
   std::vector<std::int64_t> items;
@@ -267,8 +272,8 @@ double halo(const Edges& edges, int count, const std::string& strategy) {
   return seconds;
 }
 
-/// Message k of a rank goes to that one. For each k they are all different, so each rank receives as many as it sends;
-/// and the ranks of a region send to ranks all over the machine.
+/// Returns the receiver of a rank's message k. Receivers differ for each k, so each rank receives
+/// as many messages as it sends. The ranks of a region send to the whole machine.
 int destination_of(int source, int k, int messages) {
   const std::int64_t spread = size % 17 == 0 ? 1 : 17;
   return static_cast<int>((spread * source + 1 + std::int64_t{k} * size / messages) % size);
@@ -298,7 +303,7 @@ double sparse(const std::string& method, int messages, int count) {
     compare(found, messages, "the number of messages of a sparse exchange");
     const auto* value = static_cast<const double*>(data);
     for (int i = 0, k = 0; i < found; ++i, ++k) {
-      // Of one source they come in the order in which they were sent.
+      // Messages of one source arrive in the order in which they were sent.
       if (i == 0 || sources[i] != sources[i - 1]) k = 0;
       while (k < messages && destination_of(sources[i], k, messages) != rank) ++k;
       for (int j = 0; j < count; ++j) {
@@ -330,7 +335,7 @@ double run(const std::string& folder, std::istringstream line) {
 
 }  // namespace
 
-// Where SMPI looks for it.
+// SMPI looks for this symbol.
 [[gnu::visibility("default")]] int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -1,9 +1,10 @@
-// What SMPI declares otherwise than the standard; read before each source that is compiled for it.
+// Differences between SMPI's declarations and the standard; included before each source compiled
+// for SMPI.
 #pragma once
 
 #include <mpi.h>
 
-/// The status is not changed.
+/// Leaves the status unchanged.
 inline int MPI_Get_elements_x(const MPI_Status* status, MPI_Datatype type, MPI_Count* elements) {
   MPI_Status copy = *status;
   return MPI_Get_elements_x(&copy, type, elements);

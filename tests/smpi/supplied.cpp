@@ -1,23 +1,27 @@
-// What SMPI lacks, supplied by MPI's profiling interface: what is called MPI_X here stands in the place of SMPI's, which is
-// PMPI_X. SimGrid 3.32 declares all of MPI 3, but says of some functions "Not yet implemented" and returns.
+// Functions that SMPI lacks, supplied by MPI's profiling interface: MPI_X defined here replaces
+// SMPI's, which is PMPI_X. SimGrid 3.32 declares all of MPI 3, but some functions print "Not yet
+// implemented" and return.
 //
-//   MPI_Improbe, MPI_Imrecv   by MPI_Iprobe and MPI_Irecv. The message is not taken out of the queue by the probe, so its
-//                             receive has to come before the next probe: the library's does.
-//   MPI_Topo_test             knows Cartesian communicators; SMPI makes no others.
-//   MPI_Comm_test_inter       SMPI has communicators of one group only.
-//   MPI_Get_elements_x        of MPI_BYTE, for which the library asks.
-//   MPI_Testall               SMPI's forgets the status of what was complete before the last.
-//   MPI_Test                  of no request, which is complete: SMPI's does not set the flag. SMPI's MPI_Rget_accumulate does all at
-//                             once and returns no request, so that who tests until it is complete would do so for ever.
+//   MPI_Improbe, MPI_Imrecv   by MPI_Iprobe and MPI_Irecv. The probe leaves the message in the
+//                             queue, so its receive must precede the next probe.
+//   MPI_Topo_test             supports Cartesian communicators; SMPI makes no others.
+//   MPI_Comm_test_inter       SMPI has no intercommunicators.
+//   MPI_Get_elements_x        for MPI_BYTE, the only type that the library uses.
+//   MPI_Testall               SMPI's loses the status of requests that completed before the last.
+//   MPI_Test                  for a null request, which is complete: SMPI's does not set the flag.
+//                             SMPI's MPI_Rget_accumulate completes at once and returns no
+//                             request, so a caller that tests for completion would never end.
 //
-// While all ranks poll, simulated time has to go on. SMPI would charge each look at each request (smpi/test, smpi/iprobe), so that
-// a look at a hundred requests takes a hundred times as long, and as much of the simulator's own time. Here looks are free, but one
-// that finds nothing new, at however many requests, takes what the program says (looks.hpp).
+// While all ranks poll, simulated time must advance. SMPI would charge each test of each request
+// (smpi/test, smpi/iprobe). Polling a hundred requests would take a hundred times as long, also in
+// real time. Here polls are free. A poll that finds nothing, for any number of requests, takes the
+// time that the program sets (looks.hpp).
 //
-// SMPI's nonblocking collectives send a message from each rank to each other. Those of MPICH and Open MPI go in log2(ranks)
-// rounds, and of a consensus this is all that takes time. So MPI_Ibarrier, and MPI_Iallreduce of what may be combined twice,
-// are disseminations here: in round k each rank sends what it has to the rank 2^k further on. Their requests are
-// generalized ones, and go on when MPI_Test asks for them, which is how the library waits.
+// SMPI's nonblocking collectives send a message from each rank to each other rank. Those of MPICH
+// and Open MPI take log2(ranks) rounds, which dominate the time of a consensus. So MPI_Ibarrier,
+// and MPI_Iallreduce with idempotent operators, are disseminations here: in round k each rank sends
+// its data to the rank 2^k further on. Their requests are generalized requests that progress in
+// MPI_Test, with which the library waits.
 #include <mpi.h>
 
 #include <chrono>
@@ -35,10 +39,10 @@ namespace {
 
 std::chrono::nanoseconds look = setup_look;
 
-/// Sleeps, in simulated time.
+/// Sleeps in simulated time.
 void look_in_vain() { std::this_thread::sleep_for(look); }
 
-/// Larger than MPI_TAG_UB: no program's.
+/// Larger than MPI_TAG_UB, so no program uses it.
 constexpr int rounds_tag = std::numeric_limits<int>::max();
 
 struct Found {
@@ -47,7 +51,7 @@ struct Found {
   MPI_Comm communicator;
 };
 
-/// One nonblocking collective of this rank's. Its operator may meet the same value twice.
+/// A nonblocking collective of this rank. Its operator may combine the same value twice.
 class Dissemination {
  public:
   Dissemination(MPI_Comm communicator, void* values, int count, MPI_Datatype type, MPI_Op op)
@@ -60,7 +64,7 @@ class Dissemination {
     leaving_.resize(arriving_.size());
   }
 
-  /// Whether it is over. Begins the next round where one is.
+  /// Begins the next round if the last one is complete; returns whether all rounds are.
   bool advance() {
     while (true) {
       if (step_ > 0) {
@@ -86,7 +90,7 @@ class Dissemination {
   MPI_Datatype type_;
   MPI_Op op_;
   int rank_ = 0, size_ = 0;
-  int step_ = 0;  ///< how far the messages of this round go
+  int step_ = 0;  ///< distance of this round's messages
   std::vector<std::byte> arriving_, leaving_;
   MPI_Request messages_[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
 };
@@ -96,8 +100,8 @@ std::map<MPI_Request, Dissemination>& under_way() {
   return all;
 }
 
-/// What MPI_Testall has found complete while others of the same call were not, by its place in the caller's array. A request
-/// that is not persistent is MPI_REQUEST_NULL there meanwhile.
+/// Statuses of requests that MPI_Testall found complete before others of the call, by position in
+/// the caller's array. Unless persistent, such a request is MPI_REQUEST_NULL meanwhile.
 std::map<const MPI_Request*, MPI_Status>& early() {
   static std::map<const MPI_Request*, MPI_Status> all;
   return all;

@@ -1,1 +1,1 @@
-"""`vicinal bench`: contestants have their turns on the same ranks, beside what MPI itself has."""
+"""`vicinal bench`: contestants run in turn on the same ranks, and so does MPI's own collective."""

@@ -1,7 +1,7 @@
 """`vicinal bench allgather`: planners of allgathers over all ranks, timed beside MPI_Allgather, or counted.
 
-Timing is that of any of the benchmarks (competition.py), on the ranks of ranks/allgather.py.  Counting starts
-none: it plans for virtual ranks, counts what they send, and predicts how long that takes.
+Timing works as in the other benchmarks (competition.py), on the ranks of ranks/allgather.py.
+Counting starts no ranks: it plans for virtual ranks, counts their messages, and predicts the time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .competition import MPI_AGAIN, MPI_OWN, Terms, compete, conclude
 from .tables import CONTESTANT, TIMES, VERDICT, WORKLOAD, Timed, per_rank
 
 BUILDS = 3
-"""How often each contestant is set up; the fastest counts."""
+"""Number of set-ups of each contestant; the fastest counts."""
 
 _MESSAGES = (
     Column("non-local\nmessages", whole("nonlocal_messages")),
@@ -42,7 +42,7 @@ COUNTED_COLUMNS = (
 
 
 class Counted(TypedDict):
-    """What one planner has all ranks send, per allgather; what is not known is None."""
+    """Messages of all ranks for one planner, per allgather; None if unknown."""
 
     nonlocal_messages: int | None
     nonlocal_messages_max: int | None
@@ -52,14 +52,14 @@ class Counted(TypedDict):
 
 
 class TimedRow(Timed, Counted):
-    """One contestant's results with one size of blocks."""
+    """One contestant's results with one block size."""
 
     block_bytes: int
     setup_us: float
 
 
 class CountedRow(Counted):
-    """The same without running anything."""
+    """One planner's counts and prediction with one block size, without running ranks."""
 
     workload: str
     ranks: int
@@ -67,23 +67,23 @@ class CountedRow(Counted):
     block_bytes: int
     strategy: str
     predicted_us: float
-    """By the price of the plans, until the last rank is done."""
+    """Price of the plans: time until the last rank is done."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What `vicinal bench allgather` was asked for."""
+    """Arguments of `vicinal bench allgather`."""
 
     ranks: int
     sizes: Sequence[int]
     """Bytes per rank."""
     local: str
-    """How ranks of a region hand blocks to each other: "shared" or "messages"."""
+    """Transport of blocks between ranks of a region: "shared" or "messages"."""
     terms: Terms
 
 
 def planners() -> list[str]:
-    """Those made for allgathers over all ranks, and the choice among them."""
+    """Returns the planners made for allgathers over all ranks, and "automatic"."""
     from vicinal import _core
 
     others = dict([*_core.strategies(), *_core.strategies(one_block=False, complete=True)])
@@ -91,7 +91,7 @@ def planners() -> list[str]:
 
 
 def allgather(request: Request) -> int:
-    """Run, check and time; show the table and write the files.  Returns the exit status."""
+    """Runs, checks and times; shows the table and writes the files. Returns the exit status."""
     terms = replace(request.terms, contestants=[BY_HAND, *request.terms.contestants])
     cases = [{"block_bytes": each, "local": request.local} for each in request.sizes]
     results = compete(terms, "allgather", request.ranks, cases, {}, BUILDS)
@@ -128,7 +128,7 @@ def allgather(request: Request) -> int:
 
 
 def count(request: Request) -> int:
-    """Plan for virtual ranks and count; show the table and write the rows.  Returns the exit status."""
+    """Plans for virtual ranks and counts; shows and writes the rows. Returns the exit status."""
     from vicinal import _core
 
     terms = request.terms

@@ -1,8 +1,8 @@
 """`vicinal bench alltoallv`: alltoalls with counts over all ranks, timed beside MPI_Alltoallv.
 
-What ranks have for each other is drawn here, for all ranks: blocks of one size, or sizes by a power law.  Timing is that of
-any of the benchmarks (competition.py), on the ranks of ranks/alltoallv.py.  Where the regions are known without running,
-each planner's predicted time stands beside the measured one.
+The sizes of all ranks' blocks are drawn here: equal, or by a power law. Timing works as in the
+other benchmarks (competition.py), on the ranks of ranks/alltoallv.py. If the regions are known in
+advance, each planner's predicted time is shown beside the measured one.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from .competition import MPI_AGAIN, MPI_OWN, Terms, compete, conclude
 from .tables import CONTESTANT, TIMES, VERDICT, WORKLOAD, Timed
 
 EXPONENT = 1.5
-"""Of the power law: of blocks, one in k**1.5 is k times the least."""
+"""Exponent of the power law: one block in k**1.5 is k times the least."""
 MOST = 64
-"""No block is so many times larger than the least, or more."""
+"""Upper limit of a block's size, as a multiple of the least."""
 COUNTS = ("uniform", "power-law")
 USUAL = (
     "automatic", "direct", "aggregate-plain", "split", "tuna", "tuna/2", "tuna/4", "tuna/8", "tuna-hierarchical", CALLS,
@@ -44,7 +44,7 @@ class Row(Timed):
 
     counts: str
     block_bytes: int
-    """What a rank has for another, in the mean."""
+    """Mean bytes from one rank to another."""
     setup_us: float
     predicted_us: float | None
     nonlocal_messages: int | None
@@ -53,7 +53,7 @@ class Row(Timed):
 
 @dataclass(frozen=True)
 class Case:
-    """What rank s has for rank d, in bytes: bytes[s, d]."""
+    """Bytes from rank s to rank d: bytes[s, d]."""
 
     counts: str
     block_bytes: int
@@ -66,18 +66,18 @@ class Case:
 
 @dataclass(frozen=True)
 class Request:
-    """What `vicinal bench alltoallv` was asked for."""
+    """Arguments of `vicinal bench alltoallv`."""
 
     ranks: int
     sizes: Sequence[int]
     counts: Sequence[str]
     predicted: bool
-    """The regions are known without running."""
+    """True if the regions are known in advance, so that times are predicted."""
     terms: Terms
 
 
 def alltoallv(request: Request) -> int:
-    """Run, check and time; show the table and write the files.  Returns the exit status."""
+    """Runs, checks and times; shows the table and writes the files. Returns the exit status."""
     terms = request.terms
     cases = [Case(kind, each, drawn(kind, request.ranks, each)) for kind in request.counts for each in request.sizes]
     prices = predicted(request, cases) if request.predicted else [{} for _ in cases]
@@ -116,18 +116,18 @@ def alltoallv(request: Request) -> int:
 
 
 def drawn(kind: str, ranks: int, block_bytes: int) -> Integers:
-    """The same for the same arguments: whole bytes, of which the mean is about `block_bytes`."""
+    """Draws block sizes in whole bytes, with mean `block_bytes` approximately. Deterministic."""
     if kind == "uniform":
         return np.full((ranks, ranks), block_bytes, np.int64)
     generator = np.random.default_rng([ranks, block_bytes])
-    # By inversion: the part that is larger than k is k**-EXPONENT.
+    # By inversion: the share of blocks larger than k is k**-EXPONENT.
     multiples = np.minimum(generator.random((ranks, ranks)) ** (-1 / EXPONENT), MOST)
     found: Integers = np.rint(multiples * (block_bytes / multiples.mean())).astype(np.int64)
     return found
 
 
 def predicted(request: Request, cases: Sequence[Case]) -> list[Mapping[str, float]]:
-    """By contestant, in microseconds, where every region is a host."""
+    """Predicted times by contestant, in microseconds, if every region is a host."""
     from vicinal import _core
 
     terms, profile = request.terms, profile_of(request.terms.profile)
@@ -153,7 +153,7 @@ def predicted(request: Request, cases: Sequence[Case]) -> list[Mapping[str, floa
 
 
 def check_contestants(asked: str) -> list[str]:
-    """Those asked for: planners, each perhaps with a radix after a slash, and calls in a loop."""
+    """The contestants in `asked`: planners, perhaps with a radix after a slash, and CALLS."""
     from vicinal import _core
 
     if asked == "all":

@@ -1,8 +1,8 @@
-"""`vicinal bench amg`: the halo exchanges of a multigrid hierarchy, level by level, planned and priced at any scale.
+"""`vicinal bench amg`: halo exchanges of a multigrid hierarchy, planned and priced by level.
 
-Nothing is run: plans are those of virtual ranks, and times their prices on a machine's profile.  What is added up over
-the levels is one exchange of each, for the product of the level's matrix with a vector.  (With --run ranks are started:
-amg_run.py.)
+Nothing runs, so any scale is possible: plans are for virtual ranks, and times are their prices on a
+machine's profile. A sum over the levels has one exchange of each, for the product of the level's
+matrix with a vector. (With --run, amg_run.py starts ranks.)
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
     from vicinal._core import Profile
 
 LIKELY_LEVELS = 12
-"""For the progress bar alone."""
+"""For the progress bar only."""
 NAMES = [each.name for each in CONTESTANTS]
 
 
 @dataclass(frozen=True)
 class Request:
-    """What `vicinal bench amg` was asked for."""
+    """Arguments of `vicinal bench amg`."""
 
     rows: int | None
-    """Of the finest level; None: so many per rank."""
+    """Of the finest level; None: use rows_per_rank."""
     rows_per_rank: int | None
     ranks: Sequence[int]
     ranks_per_region: int
@@ -54,16 +54,16 @@ class Request:
     plot: OutputFile | None
 
     def rows_of(self, ranks: int) -> int:
-        """Rows of the finest level."""
+        """Number of rows of the finest level."""
         return self.rows if self.rows is not None else (self.rows_per_rank or 1) * ranks
 
     def facts(self) -> dict[str, Any]:
-        """What JSON says of the problem."""
+        """Facts of the problem for the JSON output."""
         return {"angle": ANGLE, "anisotropy": ANISOTROPY, "scaling": "strong" if self.rows is not None else "weak"}
 
 
 def amg(request: Request) -> int:
-    """Build, plan, price and count; show tables, write files.  Returns the exit status."""
+    """Builds, plans, prices and counts; shows tables, writes files. Returns the exit status."""
     profile = profile_of(request.profile)
     notes: list[str] = []
     for ranks in request.ranks:
@@ -151,7 +151,7 @@ def _gain_of(one: str, name: str) -> Any:
 
 
 def _plot(path: Path, kind: str, rows: Sequence[LevelRow]) -> None:
-    """Times by level at the most ranks, and of all levels by ranks where there are several numbers of them."""
+    """Plots times by level at the most ranks, and the sums over levels by ranks."""
     from ..plots import new_figure
 
     sums: Sequence[Mapping[str, Any]] = sum_levels(rows)

@@ -1,9 +1,9 @@
-"""What the exchanges of a multigrid hierarchy's levels are predicted to take, on virtual ranks.
+"""Predicted times of the exchanges of a multigrid hierarchy's levels, on virtual ranks.
 
-Beside vicinal's own plans stand the three of Collom, Li and Bienz 2023, whose ranks hand each other everything by messages:
-the standard (algorithms 1 to 3), aggregating, and deduplicating aggregation (algorithms 4 to 6).  As there, ranks of a region
-are cores of one socket, and where levels are added up, the aggregating ones go by the standard on levels where that
-is faster (section 4.4).
+Beside vicinal's plans there are the three of Collom, Li and Bienz 2023, whose ranks exchange all
+data by messages. They are standard (algorithms 1 to 3), aggregating, and deduplicating aggregation
+(algorithms 4 to 6). As there, ranks of a region are cores of one socket. In sums over levels, the
+aggregating ones use the standard on levels where that is faster (section 4.4).
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Contestant:
-    """One way to carry out a level's exchange."""
+    """One implementation of a level's exchange."""
 
     name: str
     strategy: str
     shared: bool
-    """Ranks of a region hand each other values through shared memory; else by messages."""
+    """True if ranks of a region exchange values through shared memory; else by messages."""
     published: bool
-    """As in the paper, with the standard where that is faster."""
+    """True if it is as in the paper, with the standard on levels where that is faster."""
     idle_lead: bool = False
-    """Ranks without edges take part, and may lead for their region."""
+    """True if ranks without edges participate, and may lead for their region."""
 
 
 STANDARD, DEDUPLICATING, CHOSEN, IDLE_LEAD = "standard", "deduplicating", "automatic", "idle lead"
@@ -46,7 +46,7 @@ CONTESTANTS = (
     Contestant(CHOSEN, "automatic", shared=True, published=False),
     Contestant(IDLE_LEAD, "automatic", shared=True, published=False, idle_lead=True),
 )
-"""The baseline first."""
+"""All contestants, the baseline first."""
 
 
 class LevelRow(Row):
@@ -54,20 +54,20 @@ class LevelRow(Row):
 
     contestant: str
     local: str
-    """How ranks of a region hand each other values: "shared" or "messages"."""
+    """Transport between ranks of a region: "shared" or "messages"."""
     ranks: int
     level: int
     level_rows: int
     nonzeros: int
     idle: int
-    """Ranks without a row."""
+    """Number of ranks without a row."""
     predicted_us: float
     deduplication_saves: float
-    """Of the bytes between regions, the share that is sent more than once to a region."""
+    """Share of the bytes between regions that repeat data which the region already gets."""
 
 
 class Hierarchies:
-    """Hierarchies of problems of several sizes, one at a time, since they are large."""
+    """Hierarchies of problems of several sizes, one in memory at a time, since they are large."""
 
     def __init__(self) -> None:
         self._rows = 0
@@ -75,9 +75,9 @@ class Hierarchies:
         self._grid = (0, 0)
 
     def levels(self, rows: int, ranks: int, ranks_per_region: int) -> Iterator[Level]:
-        """The levels of the problem with so many rows, dealt out; a CommandError where memory is too small for it."""
+        """Levels of the problem with `rows` rows. Raises CommandError if memory is too small."""
         if rows != self._rows:
-            self._built, self._rows = None, 0  # before the next one needs the room
+            self._built, self._rows = None, 0  # frees memory before the next one is built
             require_memory(rows)
             self._grid = grid_of(rows)
             self._built, self._rows = interruptible(partial(build, self._grid)), rows
@@ -85,18 +85,18 @@ class Hierarchies:
 
 
 def check_ranks(ranks: int, ranks_per_region: int) -> None:
-    """Refuse ranks that do not fill their regions."""
+    """Refuses a number of ranks that does not fill its regions."""
     if ranks % ranks_per_region:
         raise CommandError(f"{ranks} ranks do not make regions of {ranks_per_region}; give numbers that it divides")
 
 
 def machine_of(ranks: int, ranks_per_region: int) -> Machine:
-    """Where the virtual ranks live."""
+    """The machine of the virtual ranks."""
     return read_machine(f"blocks:{ranks_per_region}", ranks, one_socket=True)
 
 
 def level_rows(level: Level, machine: Machine, profile: Profile) -> list[LevelRow]:
-    """Plan and price a level's exchange by all contestants."""
+    """Plans and prices a level's exchange for all contestants."""
     problem = level.problem
     apart, once = problem.between_regions(machine)
     rows: list[LevelRow] = []
@@ -125,7 +125,7 @@ def level_rows(level: Level, machine: Machine, profile: Profile) -> list[LevelRo
 
 
 def by_level(rows: Sequence[LevelRow], ranks: int) -> list[dict[str, LevelRow]]:
-    """For each level, on so many ranks, the rows by contestant."""
+    """For each level, with `ranks` ranks, the rows by contestant."""
     found: dict[int, dict[str, LevelRow]] = {}
     for row in rows:
         if row["ranks"] == ranks:
@@ -134,7 +134,7 @@ def by_level(rows: Sequence[LevelRow], ranks: int) -> list[dict[str, LevelRow]]:
 
 
 def sum_levels(rows: Sequence[LevelRow]) -> list[dict[str, Any]]:
-    """For each number of ranks, what all levels take together by each contestant."""
+    """For each number of ranks, the time of all levels together, by contestant."""
     found = []
     for ranks in dict.fromkeys(row["ranks"] for row in rows):
         levels = by_level(rows, ranks)

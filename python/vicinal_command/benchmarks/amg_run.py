@@ -1,7 +1,8 @@
 """`vicinal bench amg --run`: the exchanges of a multigrid hierarchy's levels, run and timed on MPI ranks.
 
-Each level's halo exchange is a case of the competition (competition.py), by MPI_Neighbor_alltoallv and under strategies; what is
-added up is one exchange of every level, turn by turn.  The ranks are ranks/neighbor_alltoallv.py.
+Each level's halo exchange is a case of the competition (competition.py), by MPI_Neighbor_alltoallv
+and under strategies. The sum in each turn has one exchange of every level. The ranks run
+ranks/neighbor_alltoallv.py.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 STRATEGIES = ("direct", "aggregate-plain", "aggregate", "automatic")
 BUILDS = 3
-"""How often each contestant is set up; the fastest counts."""
+"""Number of set-ups of each contestant; the fastest counts."""
 
 LEVEL_COLUMNS = (
     Column("level", lambda row: str(row["level"]), of_case=True),
@@ -60,7 +61,7 @@ class RunRow(Timed):
     level_rows: int
     setup_us: float
     predicted_us: float | None
-    """By the profile, every region being a host."""
+    """Prediction by the profile, if every region is a host."""
     nonlocal_messages: int | None
     nonlocal_messages_max: int | None
 
@@ -70,27 +71,27 @@ class SumRow(TypedDict):
 
     strategy: str
     setup_us: float
-    """Of all levels: the communicator or graph, and the plan."""
+    """Sum over all levels: communicator or graph, and plan."""
     exchanges_us: float
     """One exchange of every level: the median turn."""
     ratio_to_mpi: float
-    """The median of those of each turn."""
+    """Median of the ratios of each turn."""
     predicted_us: float | None
-    """Of one exchange of every level."""
+    """Prediction for one exchange of every level."""
     crossover: float | None
-    """After how many iterations a longer set-up is made up for; None where it never is."""
+    """Number of iterations that make up for a longer set-up; None if none do."""
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What `vicinal bench amg --run` was asked for."""
+    """Arguments of `vicinal bench amg --run`."""
 
     problem: Request
     terms: Terms
 
 
 def amg_run(request: RunRequest) -> int:
-    """Run, check and time; show the tables and write the files.  Returns the exit status."""
+    """Runs, checks and times; shows the tables and writes the files. Returns the exit status."""
     problem, terms = request.problem, request.terms
     if len(problem.ranks) != 1:
         raise CommandError("--run starts one number of ranks; give one by --ranks")
@@ -129,7 +130,7 @@ def amg_run(request: RunRequest) -> int:
 
 
 def _cases(problem: Request, ranks: int) -> tuple[list[Transfers], list[int]]:
-    """The levels on which anybody needs anything, and their numbers of rows; names are their numbers."""
+    """Levels with an exchange, and their numbers of rows. A case's name is its level's number."""
     cases, sizes = [], []
     for level in Hierarchies().levels(problem.rows_of(ranks), ranks, problem.ranks_per_region):
         case = wanted(str(level.number), level.starts, level.problem.needers, level.problem.origins)
@@ -170,7 +171,7 @@ def _rows(
 def sum_up(
     turns: Mapping[str, npt.NDArray[Any]], setup: Mapping[str, float], prices: Mapping[str, float]
 ) -> list[SumRow]:
-    """From the time of all levels in each turn, that of setting all up, and what is predicted."""
+    """Sums over all levels, from the time in each turn, the set-up and the predictions."""
     found: list[SumRow] = []
     for name, mine in turns.items():
         own = turns[MPI_OWN]

@@ -1,10 +1,11 @@
 """`vicinal bench choice`: how well `automatic` chooses, on matrices, recorded runs and random graphs.
 
-All strategies and MPI's own MPI_Neighbor_alltoallv are timed twice, by ranks that are started anew.  The first run says
-which strategy is the best in a case, the second how much longer `automatic` takes than that one: the best of many
-noisy times, compared with the others of the same run, would be flattered.  `automatic` takes part twice, so that what is
-made of the noise is told, too.  Where the regions are known without running, each strategy's predicted time stands beside
-the measured one.  The ranks are ranks/neighbor_alltoallv.py.
+It times all strategies and MPI's own MPI_Neighbor_alltoallv twice, on newly started ranks. The
+first run decides which strategy is the best in a case. The second run tells how much longer
+`automatic` takes than that one. The minimum of many noisy times, compared with times of the same
+run, would look too good. `automatic` participates twice, so that the result of noise alone is
+shown. If the regions are known in advance, each strategy's predicted time is shown beside the
+measured one. The ranks run ranks/neighbor_alltoallv.py.
 """
 
 from __future__ import annotations
@@ -61,20 +62,20 @@ STRATEGY_COLUMNS = (
 
 
 class ChoiceRow(Timed):
-    """One contestant's results in one case, of the second run; bytes are those of all edges."""
+    """One contestant's results in one case, of the second run. `bytes` is of all edges."""
 
     edges: int
     bytes: int
     setup_us: float
     first_median_us: float
-    """Of the first run, by which the best was picked."""
+    """Median of the first run, which picks the best."""
     predicted_us: float | None
     nonlocal_messages: int | None
     nonlocal_messages_max: int | None
 
 
 class CaseRow(Judged):
-    """What a case comes to."""
+    """Results of one case."""
 
     workload: str
     ranks: int
@@ -84,26 +85,26 @@ class CaseRow(Judged):
 
 @dataclass(frozen=True)
 class Request:
-    """What `vicinal bench choice` was asked for."""
+    """Arguments of `vicinal bench choice`."""
 
     ranks: int
     patterns: Sequence[str]
     exchanges: int
-    """How many exchanges a recorded total stands for."""
+    """Number of exchanges in a recorded total."""
     matrices: Sequence[str]
     densities: Sequence[float]
     sizes: Sequence[int]
-    """Bytes per edge, of random graphs of these densities."""
+    """Bytes per edge of the random graphs of these densities."""
     probabilities: Sequence[float]
     values: int
-    """How many values each rank has of which the others need each with these probabilities."""
+    """Values per rank, each of which every other rank needs with these probabilities."""
     predicted: bool
-    """The regions are known without running."""
+    """True if the regions are known in advance, so that times are predicted."""
     terms: Terms
 
 
 def choice(request: Request) -> int:
-    """Run twice, compare, show the tables and write the files.  Returns the exit status."""
+    """Runs twice, compares, shows the tables and writes the files. Returns the exit status."""
     terms = replace(request.terms, contestants=[*request.terms.contestants, AUTOMATIC + AGAIN])
     profile = profile_of(terms.profile)
     cases = list_cases(request)
@@ -142,7 +143,7 @@ def choice(request: Request) -> int:
 
 
 def list_cases(request: Request) -> list[Transfers]:
-    """All of them, but those in which nobody sends anything."""
+    """Lists all cases, except those without edges."""
     cases = [each for path in request.patterns for each in recorded_transfers(path, request.ranks, request.exchanges)]
     cases += [matrix_halo(name, request.ranks) for name in request.matrices]
     cases += [alike(random_sparse(request.ranks, each), size) for each in request.densities for size in request.sizes]

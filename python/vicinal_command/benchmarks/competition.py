@@ -1,8 +1,8 @@
-"""What the benchmarks of `vicinal bench` have in common.
+"""Shared parts of the benchmarks of `vicinal bench`.
 
-Contestants have their turns on the same ranks, and what each delivers is compared with what the MPI
-library's own way did.  That takes part twice: how far its two results lie apart is how
-far any two must, to mean something.  The ranks' side is ranks/competition.py.
+Contestants run in turn on the same ranks. The data that each delivers is compared with MPI's own
+result. MPI's own implementation participates twice: only differences larger than that between its
+two results are significant. The ranks run ranks/competition.py.
 """
 
 from __future__ import annotations
@@ -29,35 +29,35 @@ MPI_AGAIN = f"{MPI_OWN} again"
 
 @dataclass(frozen=True)
 class Terms:
-    """What every benchmark is asked for."""
+    """Arguments that every benchmark has."""
 
     regions: str
     contestants: Sequence[str]
-    """Those beside MPI's own."""
+    """Contestants other than MPI's own."""
     iterations: int
     repetitions: int
     mpi: str | None
     json: Report | None
     plot: OutputFile | None
     turn_seconds: float | None = None
-    """How long a turn may last; one that would last longer has fewer iterations.  None: as long as it takes."""
+    """Longest time of a turn; a longer turn has fewer iterations. None: no limit."""
     profile: str | None = None
-    """The file by which plans are chosen; None: the environment's, or the built-in one."""
+    """Profile for the choice of plans; None: the environment's, or the built-in one."""
     own: str = MPI_OWN
-    """What MPI's own way is called, with which all are compared."""
+    """Name of MPI's own implementation, with which all are compared."""
 
     @property
     def all_contestants(self) -> list[str]:
-        """In the order of their turns."""
+        """All contestants, in the order of their turns."""
         return [self.own, *self.contestants, self.again]
 
     @property
     def again(self) -> str:
-        """What it is called where it takes part for the second time."""
+        """Name of MPI's own implementation as a second contestant."""
         return f"{self.own} again"
 
     def notes(self, what: str, own: str) -> list[str]:
-        """What there is to say of all times, those of `what`, and of MPI's `own`."""
+        """Notes on all times: those of `what`, and of MPI's `own`."""
         return [
             f"{what}: the slowest rank's mean of {self.iterations} in a row, the best and the median of "
             f"{self.repetitions} repetitions, contestants in turn; ratios are those of medians",
@@ -66,7 +66,7 @@ class Terms:
 
 
 class Results:
-    """What the ranks found out; indices are those of cases and contestants."""
+    """Results of the ranks. Indices are those of cases and contestants."""
 
     def __init__(self, folder: Path, ranks: int, terms: Terms, mpi: Mpi) -> None:
         self.mpi = mpi
@@ -77,7 +77,7 @@ class Results:
             "iterations": terms.iterations,
             "repetitions": terms.repetitions,
         }
-        """What JSON says of where they ran."""
+        """Facts of the run for the JSON output."""
         files = [np.load(folder / f"result-{rank}.npz") for rank in range(ranks)]
         self._of: dict[str, npt.NDArray[Any]] = {
             name: np.stack([file[name] for file in files])
@@ -85,11 +85,11 @@ class Results:
         }
 
     def setup_us(self, case: int, contestant: int) -> float:
-        """The slowest rank's, of the fastest time."""
+        """Set-up time of the slowest rank, in the fastest set-up."""
         return round(float(self._of["setup"][:, case, contestant].max(axis=0).min() * 1e6), 3)
 
     def measured(self, case: int, contestant: int) -> Measured:
-        """The slowest rank's times."""
+        """Times of the slowest rank."""
         times = self._of["exchange"].max(axis=0)[case] * 1e6
         mine, own = times[contestant], times[0]
         return Measured(
@@ -100,21 +100,21 @@ class Results:
         )
 
     def turns_us(self, case: int, contestant: int) -> npt.NDArray[Any]:
-        """The slowest rank's time in each turn."""
+        """Time of the slowest rank in each turn."""
         turns: npt.NDArray[Any] = self._of["exchange"][:, case, contestant].max(axis=0) * 1e6
         return turns
 
     def slowest(self, case: int, contestant: int) -> npt.NDArray[Any]:
-        """Which rank that is in each turn."""
+        """The slowest rank in each turn."""
         ranks: npt.NDArray[Any] = self._of["exchange"][:, case, contestant].argmax(axis=0)
         return ranks
 
     def correct(self, case: int, contestant: int) -> bool:
-        """Whether every rank got what it should."""
+        """Returns whether every rank received the right data."""
         return bool(self._of["correct"][:, case, contestant].all())
 
     def counts(self, case: int, contestant: int) -> npt.NDArray[Any]:
-        """What the contestant says an exchange costs: by rank, then as the ranks' module lists it."""
+        """Counts of an exchange from the contestant: by rank, then as in the ranks' module."""
         counts: npt.NDArray[Any] = self._of["counts"][:, case, contestant]
         return counts
 
@@ -123,9 +123,9 @@ def compete(
     terms: Terms, program: str, ranks: int, cases: Sequence[Mapping[str, Any]],
     arrays: Mapping[str, npt.NDArray[Any]], builds: int = 1,
 ) -> Results:
-    """Run all contestants on all cases, on ranks that run the module `program` of ranks/.
+    """Runs all contestants on all cases, on ranks that run the module `program` of ranks/.
 
-    `cases` and `arrays` are what it reads; each contestant is set up `builds` times.
+    The module reads `cases` and `arrays`. Each contestant is set up `builds` times.
     """
     mpi = find_launcher(terms.mpi)
     check_regions(terms.regions, ranks)
@@ -151,9 +151,10 @@ def conclude(
     terms: Terms, title: str, columns: Sequence[Column], notes: Sequence[str], rows: Sequence[Timed],
     panels: Mapping[str, Sequence[Timed]], facts: Mapping[str, Any],
 ) -> int:
-    """Write the files and show the table; returns the exit status.
+    """Writes the files and shows the table. Returns the exit status.
 
-    A figure has a panel for each of `panels`, with these rows under this name; `facts` are what JSON says of them.
+    A figure has a panel with the rows of each entry of `panels`, under its name. `facts` go to the
+    JSON output.
     """
     if terms.json:
         terms.json.write(rows, facts, profile_of(terms.profile).name)

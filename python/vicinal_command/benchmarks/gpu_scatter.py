@@ -1,9 +1,10 @@
-"""`vicinal bench gpu-scatter`: scatters between vectors in the memory of GPUs, beside what applications do by hand.
+"""`vicinal bench gpu-scatter`: scatters between vectors in GPU memory, by vicinal and by hand.
 
-The routines are those by which Shafie Khorassani et al. 2024 judge neighborhood collectives of GPUs, as PETSc's vector
-scatters have them: from a parallel vector to another (each rank to the next), from one rank's vector to all ranks', and from
-all to one's; and, on 8 ranks, the two graphs of the paper's tables VI and VII.  The baseline is an application that stages its
-data itself, as PETSc's star forests do with an MPI that knows nothing of GPUs.  Timing is that of any of the benchmarks
+Shafie Khorassani et al. 2024 measure neighborhood collectives of GPUs by these routines, which are
+PETSc's vector scatters. They go from a parallel vector to another (each rank to the next), from one
+rank's vector to all ranks', and from all to one's. On 8 ranks there are also the two graphs of the
+paper's tables VI and VII. The baseline is an application that stages its data itself, as PETSc's
+star forests do with an MPI without GPU support. Timing works as in the other benchmarks
 (competition.py), on the ranks of ranks/gpu_scatter.py.
 """
 
@@ -24,20 +25,20 @@ from .tables import CONTESTANT, VERDICT, WORKLOAD, Timed
 from .workloads import Workload
 
 WAYS = ("lent", "shared", "staged", "automatic")
-"""Those looked at where none is named."""
+"""Transports measured by default."""
 KNOWN_WAYS = ("staged", "direct", "shared", "direct-shared", "lent", "direct-lent", "automatic")
 VALUE_BYTES = 8
 MOST_BYTES = 2**31 - 1
-"""Of a rank's vector: the application's kernel has offsets of 32 bits."""
+"""Largest vector of a rank: the application's kernel has 32-bit offsets."""
 BUILDS = 3
-"""How often each contestant is set up; the fastest counts."""
+"""Number of set-ups of each contestant; the fastest counts."""
 
 TABLE_VI = ((), (0,), (0, 1), (0, 1), (0, 1), (1,), (1, 2), (1, 2))
 TABLE_VII = (
     (), (0, 2), (0, 1, 3, 4, 5), (0, 1, 2, 4, 5, 6, 7), (0, 1, 2, 3, 5, 6, 7), (0, 1, 2, 3, 4, 6, 7), (0, 1, 2, 3, 4, 5, 7),
     (0, 1, 2, 3, 4, 5, 6),
 )
-"""To whom each of 8 ranks sends."""
+"""Targets of each of 8 ranks."""
 
 COLUMNS = (
     WORKLOAD,
@@ -54,10 +55,10 @@ COLUMNS = (
 
 
 class Row(Timed):
-    """One contestant's results in one case; MPI's own way is the application's."""
+    """One contestant's results in one case. MPI's own is the application."""
 
     message_bytes: int
-    """From a rank to another."""
+    """Bytes from one rank to another."""
     stride: int
     setup_us: float
     begin_us: float
@@ -66,31 +67,31 @@ class Row(Timed):
 
 @dataclass(frozen=True)
 class Request:
-    """What `vicinal bench gpu-scatter` was asked for."""
+    """Arguments of `vicinal bench gpu-scatter`."""
 
     ranks: int
     sizes: Sequence[int]
-    """Bytes from a rank to another."""
+    """Bytes from one rank to another."""
     stride: int
-    """Of a vector's values, every so many are sent."""
+    """Distance of the sent values in a vector."""
     terms: Terms
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is measured in one go."""
+    """One measurement."""
 
     workload: Workload
     message_bytes: int
 
 
 def contestants_of(ways: Sequence[str]) -> list[str]:
-    """Those beside the application, which has its turns at both ends of the row."""
+    """Contestants besides the application, which is the first and the last of each round."""
     return [*OWN_WAYS, *(f"{VICINAL}{way}" for way in ways), COPY]
 
 
 def gpu_scatter(request: Request) -> int:
-    """Run, check and time; show the table and write the files.  Returns the exit status."""
+    """Runs, checks and times; shows the table and writes the files. Returns the exit status."""
     terms = request.terms
     profile = profile_of(terms.profile)
     cases = list_cases(request)
@@ -125,7 +126,7 @@ def gpu_scatter(request: Request) -> int:
 
 
 def list_cases(request: Request) -> list[Case]:
-    """Every routine with every size; refuses sizes that are none of whole values, and vectors that are too long."""
+    """Every routine with every size. Refuses partial values, and vectors that are too long."""
     for count in request.sizes:
         if count % VALUE_BYTES:
             raise CommandError(f"messages of {count} bytes were asked for; values have {VALUE_BYTES}, so give multiples of that")
@@ -141,7 +142,7 @@ def list_cases(request: Request) -> list[Case]:
 
 
 def routines(ranks: int) -> list[Workload]:
-    """Who sends to whom, in those that so many ranks can do."""
+    """The graphs of the routines that run on this number of ranks."""
     everybody, others, first = np.arange(ranks), np.arange(1, ranks), np.zeros(ranks - 1, np.int64)
     found = [Workload("parallel to parallel", ranks, everybody, (everybody + 1) % ranks)]
     if ranks > 1:
@@ -156,7 +157,7 @@ def routines(ranks: int) -> list[Workload]:
 
 
 def gpu_note(gpu: Mapping[str, Any]) -> str:
-    """What there is to say of the GPU and of how ranks share it."""
+    """A note on the GPU and on how ranks share it."""
     count, sharing = gpu["of_each_host"], gpu["ranks_on_each"]
     served = {True: "served by NVIDIA's MPS", False: "without MPS", None: "whether NVIDIA's MPS serves it cannot be told"}
     kernels = f"kernels {gpu['kernels']}" if gpu["kernels"] != "none" else "no kernels: they could be neither had nor compiled"

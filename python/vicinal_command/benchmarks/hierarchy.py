@@ -1,8 +1,9 @@
-"""The hierarchy of algebraic multigrid that `vicinal bench amg` looks at, dealt out among ranks.
+"""The hierarchy of algebraic multigrid for `vicinal bench amg`, distributed among ranks.
 
-The problem is rotated anisotropic diffusion on a grid, by bilinear finite elements; the hierarchy is that of classical
-AMG (Ruge and Stüben's splitting, direct interpolation), from PyAMG.  Ranks own blocks of the grid, and regions blocks of
-ranks, as nearly square as their numbers allow.  On coarser levels a row stays with the rank that owned it before.
+The problem is rotated anisotropic diffusion on a grid, by bilinear finite elements. The hierarchy
+is classical AMG (Ruge and Stüben's splitting, direct interpolation), from PyAMG. Ranks own blocks
+of the grid, and regions blocks of ranks, as nearly square as their numbers allow. On coarser levels
+a row stays with its owner.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from ..partition import by_parts
 
 ANGLE, ANISOTROPY = math.pi / 4, 0.001
 BYTES_PER_ROW = 1000
-"""What building, dealing out and planning a hierarchy takes: 780 to 1,030 were measured."""
+"""Memory to build, distribute and plan a hierarchy; 780 to 1,030 bytes were measured."""
 
 
 def grid_of(rows: int) -> tuple[int, int]:
-    """The most nearly square grid of so many points; the second number is not the smaller one."""
+    """The most nearly square grid of `rows` points. The second number is not the smaller one."""
     return _sides(rows, 1.0)
 
 
 def require_memory(rows: int) -> None:
-    """Refuse a problem whose hierarchy is larger than what the system could give."""
+    """Refuses a problem whose hierarchy needs more memory than is available."""
     available = available_memory()
     needed = rows * BYTES_PER_ROW
     if available is not None and needed > available:
@@ -51,12 +52,12 @@ def build(grid: tuple[int, int]) -> Any:
         raise CommandError("PyAMG, which builds the hierarchy, is not installed: run `pip install pyamg`") from error
     stencil = diffusion_stencil_2d(epsilon=ANISOTROPY, theta=ANGLE, type="FE")
     matrix = stencil_grid(stencil, grid, format="csr")
-    # The splitting of each level says which rows the next one has.
+    # The splitting of each level defines the rows of the next one.
     return pyamg.ruge_stuben_solver(matrix, interpolation="direct", max_levels=30, max_coarse=10, keep=True)
 
 
 def owners(grid: tuple[int, int], ranks: int, ranks_per_region: int) -> Integers:
-    """The rank that owns each point of the grid; ranks, of which full regions can be made, are numbered region by region."""
+    """The owner of each grid point. Ranks fill their regions, numbered region by region."""
     inner = _sides(ranks_per_region, 1.0)
     outer = _sides(ranks // ranks_per_region, grid[1] * inner[0] / (grid[0] * inner[1]))
     down, across = (
@@ -69,7 +70,7 @@ def owners(grid: tuple[int, int], ranks: int, ranks_per_region: int) -> Integers
 
 @dataclass(frozen=True)
 class Level:
-    """A matrix of the hierarchy, its rows dealt out among ranks."""
+    """A matrix of the hierarchy, with its rows distributed among ranks."""
 
     number: int
     matrix: Matrix
@@ -82,7 +83,7 @@ class Level:
 
 
 def levels_of(hierarchy: Any, owner: Integers, ranks: int) -> Iterator[Level]:
-    """From the finest one, whose rows these ranks own."""
+    """The levels, from the finest one, whose rows have the owners `owner`."""
     for number, level in enumerate(hierarchy.levels):
         matrix, starts = by_parts(in_rows(f"level {number}", level.A), owner, ranks)
         problem = halo_of(matrix, starts, f"{matrix.rows:,} rows", {})
@@ -92,7 +93,7 @@ def levels_of(hierarchy: Any, owner: Integers, ranks: int) -> Iterator[Level]:
 
 
 def _sides(count: int, ratio: float) -> tuple[int, int]:
-    """Two numbers whose product this is, and of which the second over the first is nearest to a ratio."""
+    """Two factors of `count` whose ratio, second over first, is nearest to `ratio`."""
     divisors: Sequence[int] = [side for side in range(1, math.isqrt(count) + 1) if count % side == 0]
     pairs = [(side, count // side) for side in divisors] + [(count // side, side) for side in reversed(divisors)]
     return min(pairs, key=lambda pair: abs(math.log(pair[1] / pair[0] / ratio)))

@@ -1,7 +1,7 @@
 """`vicinal bench neighbor-allgather`: strategies against the MPI library's own collective.
 
-Graphs, block sizes and contestants as for any of the benchmarks (competition.py); besides, strategies are
-set up several times, and tell what they send.  The ranks are ranks/neighbor_allgather.py.
+Timing works as in the other benchmarks (competition.py). In addition, strategies are set up several
+times, and their messages are counted. The ranks run ranks/neighbor_allgather.py.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from .tables import CONTESTANT, TIMES, VERDICT, WORKLOAD, Timed, per_rank
 from .workloads import Workload, block_rows, made_of, moore, random_sparse, recorded
 
 STRATEGIES = ("direct", "aggregate", "common-neighbor", "distance-halving", "distance-halving-pruned", "cascade")
-"""Those looked at where none is named."""
+"""Strategies measured by default."""
 BUILDS = 3
-"""How often each contestant is set up; the fastest counts."""
+"""Number of set-ups of each contestant; the fastest counts."""
 TOLERANCE = 1e-12
-"""How far Z may be off, relative to |X| |Y|."""
+"""Allowed error of Z, relative to |X| |Y|."""
 
 COLUMNS = (
     WORKLOAD,
@@ -42,7 +42,7 @@ COLUMNS = (
 
 
 class BenchRow(Timed):
-    """One contestant's results on one graph; bytes and messages are sent, per exchange."""
+    """One contestant's results on one graph. Bytes and messages are those sent, per exchange."""
 
     edges: int
     block_bytes: int
@@ -55,7 +55,7 @@ class BenchRow(Timed):
 
 @dataclass(frozen=True)
 class Request:
-    """What `vicinal bench neighbor-allgather` was asked for."""
+    """Arguments of `vicinal bench neighbor-allgather`."""
 
     ranks: int | None
     """None: as many as the recorded patterns have."""
@@ -67,22 +67,22 @@ class Request:
     sizes: Sequence[int]
     """Bytes per block; a matrix has blocks of its own size."""
     columns: int
-    """Of the dense matrix that a sparse one is multiplied with."""
+    """Number of columns of the dense matrix in the product with a sparse one."""
     terms: Terms
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is measured in one go: a graph, and what its edges carry."""
+    """One measurement: a graph, and the data of its edges."""
 
     workload: Workload
     block_bytes: int
     matrix: Matrix | None = None
-    """For a multiplication."""
+    """The sparse matrix of a multiplication."""
 
 
 def neighbor_allgather(request: Request) -> int:
-    """Run, check and time; show the table and write the files.  Returns the exit status."""
+    """Runs, checks and times; shows the table and writes the files. Returns the exit status."""
     terms = request.terms
     cases = list_cases(request)
     ranks = cases[0].workload.ranks
@@ -102,7 +102,7 @@ def neighbor_allgather(request: Request) -> int:
 
 
 def list_cases(request: Request) -> list[Case]:
-    """Every graph with every block size; refuses graphs that do not fit the number of ranks."""
+    """Every graph with every block size. Refuses graphs that do not fit the number of ranks."""
     graphs = [recorded(path) for path in request.patterns]
     ranks = request.ranks or (graphs[0].ranks if graphs else None)
     if ranks is None:
@@ -130,7 +130,7 @@ def list_cases(request: Request) -> list[Case]:
 def _describe(
     request: Request, cases: Sequence[Case]
 ) -> tuple[list[dict[str, Any]], dict[str, npt.NDArray[Any]]]:
-    """What the ranks read: the graphs, and for a multiplication X, Y, and Z as SciPy has it."""
+    """Input of the ranks: the graphs, and for a multiplication X, Y, and Z as computed by SciPy."""
     described: list[dict[str, Any]] = []
     arrays: dict[str, npt.NDArray[Any]] = {}
     for number, case in enumerate(cases):

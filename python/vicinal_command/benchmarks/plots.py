@@ -1,4 +1,4 @@
-"""The figure of any benchmark."""
+"""The figure of a benchmark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .tables import Timed
 
 
 def plot_bench(path: Path, kind: str, title: str, panels: Mapping[str, Sequence[Timed]]) -> None:
-    """Times as ratios to that of MPI's own, workload by workload; a panel for each group of rows."""
+    """Plots times as ratios to MPI's own, by workload, with a panel for each group of rows."""
     names = list(dict.fromkeys(row["strategy"] for rows in panels.values() for row in rows))
     workloads_of = {panel: list(dict.fromkeys(row["workload"] for row in rows)) for panel, rows in panels.items()}
     most = max(map(len, workloads_of.values()))

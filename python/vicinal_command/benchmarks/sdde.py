@@ -1,9 +1,9 @@
 """`vicinal bench sdde`: sparse dynamic data exchanges, timed beside MPI's own way, or counted.
 
-Each rank knows what it needs of whom and asks for it; the owners know neither who will ask nor for how
-much.  MPI's own way is to tell the sizes by MPI_Alltoall and then to send messages.  Timing is that of
-any of the benchmarks (competition.py), on the ranks of ranks/sdde.py.  Counting starts none: which messages a
-method sends follows from who asks whom, at any number of ranks.
+Each rank knows what it needs from which ranks, and asks for it. The owners do not know in advance
+who asks, nor for how much. MPI's own version sends the sizes by MPI_Alltoall and then the messages.
+Timing works as in the other benchmarks (competition.py), on the ranks of ranks/sdde.py. Counting
+starts no ranks: the messages of a method follow from the requests, at any number of ranks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ METHODS = ("personalized", "nonblocking", "locality", "locality-personalized", "
 PUBLISHED = "locality, as published"
 VALUE_BYTES = 8
 FEW_VALUES = 3
-"""How many values each of a few partners or receivers is asked for, about as many as in the random workload."""
+"""Values requested from each of a few partners or receivers, as in the random workload, about."""
 
 _MESSAGES = (
     WORKLOAD,
@@ -56,48 +56,48 @@ COUNTED_COLUMNS = (
 
 
 class TimedRow(Timed):
-    """A method's times on one workload; messages and bytes are those that users send, of all ranks."""
+    """A method's times on one workload. Messages and bytes are those of users, for all ranks."""
 
     messages: int
     bytes: int
 
 
 class CountedRow(TypedDict):
-    """What a method sends to other regions in one exchange, on one workload."""
+    """Messages of a method to other regions in one exchange, on one workload."""
 
     workload: str
     ranks: int
     regions: int
     messages: int
-    """Those that users send, to whatever rank."""
+    """Messages of users, to any rank."""
     bytes: int
     region_pairs: int
-    """How many pairs of regions have something to say, one to the other: no method can do with fewer."""
+    """Ordered pairs of regions with data: a lower bound of messages for every method."""
     least_max: int
-    """The most pairs that one region has, dealt out evenly to its ranks."""
+    """The most pairs of one region, divided evenly among its ranks."""
     strategy: str
     nonlocal_messages: int
     nonlocal_messages_max: int
     payload_messages: int
-    """Those with something in them."""
+    """Messages with user data."""
     payload_messages_max: int
     protocol_messages: int
-    """Those that the method itself needs."""
+    """Messages that the method itself needs."""
     messages_inside_mpi: int
-    """Those in a collective of MPI's that the method calls, taken as a dissemination."""
+    """Messages inside a collective of MPI that the method calls, counted as a dissemination."""
     ratio_to_region_pairs: float | None
     predicted_us: float | None
-    """By the profile; of the published algorithm nothing."""
+    """Prediction by the profile; None for the published algorithm."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What `vicinal bench sdde` was asked for."""
+    """Arguments of `vicinal bench sdde`."""
 
     ranks: int
     probabilities: Sequence[float]
     values: int
-    """How many each rank owns, in a random workload."""
+    """Values that each rank owns, in a random workload."""
     partners: Sequence[int]
     receivers: Sequence[int]
     matrices: Sequence[str]
@@ -105,7 +105,7 @@ class Request:
 
 
 def sdde(request: Request) -> int:
-    """Run, check and time; show the table and write the files.  Returns the exit status."""
+    """Runs, checks and times; shows the table and writes the files. Returns the exit status."""
     terms = request.terms
     cases = list_cases(request)
     arrays: dict[str, npt.NDArray[Any]] = {}
@@ -137,7 +137,7 @@ def sdde(request: Request) -> int:
 
 
 def count(request: Request) -> int:
-    """Count without running anything; show the table and write the rows.  Returns the exit status."""
+    """Counts without running; shows the table and writes the rows. Returns the exit status."""
     from vicinal import _core
 
     terms = request.terms
@@ -212,7 +212,7 @@ def _count(
 
 
 def list_cases(request: Request) -> list[Requests]:
-    """Every workload, on as many ranks."""
+    """Every workload, on `request.ranks` ranks."""
     cases = [random_requests(request.ranks, request.values, each) for each in request.probabilities]
     cases += [few_requests(request.ranks, each, FEW_VALUES) for each in request.partners]
     cases += [all_to_few_requests(request.ranks, each, FEW_VALUES) for each in request.receivers]

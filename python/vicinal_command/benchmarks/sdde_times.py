@@ -1,9 +1,9 @@
-"""How long a sparse exchange is expected to take by each method, where it is known who asks whom.
+"""Predicted time of a sparse exchange by each method, for known requests.
 
-The messages of a method are a plan, priced: one for each edge of the workload, or one for each pair of regions between the two
-ranks that lead it (src/locality/region_pairs.hpp).  What is no message of the pattern's is added by closed forms, which
-are those of src/cost/exchange_time.cpp: sums of counts, a consensus, receipts, and that ranks of a region look at what each
-other has shown them, and copy it.  What overlaps is added all the same, so these are upper bounds.
+The messages of a method are a plan, priced. It has one message per edge of the workload, or one per
+pair of regions between its two leaders (src/locality/region_pairs.hpp). Closed forms add all other
+costs, as in src/cost/exchange_time.cpp: sums of counts, a consensus, receipts, and copies between
+ranks of a region. Costs that overlap are added, too, so the results are upper bounds.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from vicinal._core import LevelCost, Machine, Profile
 
 WORD = 8
-"""Bytes of a value, of a count, and of what the ends of records are rounded to."""
+"""Bytes of a value and of a count, and the alignment of records."""
 HEADER = 16
-"""Bytes of a record beside its payload."""
+"""Bytes of a record's header."""
 
 
 def method_times(requests: Requests, machine: Machine, profile: Profile) -> Mapping[str, float]:
-    """Microseconds by method.  Every region is a host, whose ranks share memory."""
+    """Microseconds by method. Every region is a host, whose ranks share memory."""
     from vicinal import _core
 
     far = profile.levels["network" if machine.regions > 1 else "node"]
@@ -51,11 +51,12 @@ def method_times(requests: Requests, machine: Machine, profile: Profile) -> Mapp
 
 
 def two_hops_time(requests: Requests, machine: Machine, profile: Profile) -> float | None:
-    """Microseconds by way of other regions, as no method goes: what a tree towards few receivers could bring at best.
+    """Microseconds of an exchange in two hops between regions: the best case of a tree.
 
-    Regions are a grid, as near to a square as their number allows: a message passes from one to another along a row, and then
-    along a column.  Each has messages for all of its row and of its column, so nothing more is to be agreed on; but the
-    region between gathers and hands over once more.  None where there is no such grid.
+    No method of the library does that. Regions form a grid, as nearly square as their number
+    allows. A message goes from one region to another along a row, and then along a column. Each
+    region has messages for all of its row and its column, so no further agreement is needed. The
+    region between gathers and hands over once more. None if there is no such grid.
     """
     regions = machine.regions
     rows = next((each for each in range(math.isqrt(regions), 1, -1) if regions % each == 0), None)
@@ -70,7 +71,7 @@ def two_hops_time(requests: Requests, machine: Machine, profile: Profile) -> flo
     passing = np.zeros(machine.size)
 
     def hop(begin: Integers, end: Integers, along: Integers, place: Integers) -> float:
-        """Between regions of which `along` is the same, each pair led by the members at the other's place."""
+        """Time of messages between regions with equal `along`. Members number `place` lead them."""
         crossing = begin != end
         leaders = np.array([[of[each % len(of)] for each in place] for of in members])
         np.add.at(passing, (leaders[begin, end] if place is row else leaders[end, begin])[crossing], words[crossing])
@@ -91,14 +92,14 @@ def _members(machine: Machine) -> tuple[Integers, list[Integers]]:
 
 
 def _by_region(requests: Requests, machine: Machine, profile: Profile) -> tuple[float, float, float]:
-    """What handing over takes, before and after; the messages of pairs that have something to say, and those of all pairs."""
+    """Times to hand over, of the messages of pairs with data, and of the messages of all pairs."""
     region_of, members = _members(machine)
     regions = machine.regions
     leaders = np.array([[of[other % len(of)] for other in range(regions)] for of in members])
     source, target = region_of[requests.sources], region_of[requests.destinations]
     words = HEADER // WORD + np.diff(requests.starts)
     crossing = source != target
-    # Written by one rank and read by another, and then the same again in the other region.
+    # One rank writes it and another reads it; then once more in the other region.
     first = np.where(crossing, leaders[source, target], requests.destinations)
     copied = np.bincount(requests.sources, words, machine.size) + np.bincount(first, words, machine.size)
     last, of_last = leaders[target, source][crossing], words[crossing]
@@ -121,7 +122,7 @@ def _by_region(requests: Requests, machine: Machine, profile: Profile) -> tuple[
 def one_each(
     sources: npt.NDArray[Any], destinations: npt.NDArray[Any], words: Integers, machine: Machine, profile: Profile
 ) -> float:
-    """Microseconds of one message on each edge, of so many words; edges in any order."""
+    """Microseconds of one message on each edge, of `words` words. Edges may be in any order."""
     order = np.lexsort((destinations, sources))
     patterns = edge_patterns(machine.size, sources[order], destinations[order], words[order])
     plans = plan_patterns("direct", patterns, WORD, machine, profile, shared_memory=False, one_block=False, complete=False)

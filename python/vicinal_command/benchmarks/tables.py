@@ -1,6 +1,6 @@
-"""Rows of `vicinal bench`, one for each case and contestant, and the columns that they have in common.
+"""Rows of `vicinal bench`, one for each case and contestant, and their shared columns.
 
-The keys are what the JSON form promises; what a contestant does not tell is None there and a dash in
+The JSON output has these keys. A value that a contestant does not give is None there, and a dash in
 the table.
 """
 
@@ -18,12 +18,12 @@ class Measured(TypedDict):
     exchange_us: float
     exchange_median_us: float
     ratio_to_mpi: float
-    """Of the best times: what share of the time of MPI's own this contestant takes."""
+    """Ratio of the best times: this contestant's over MPI's own."""
     median_ratio_to_mpi: float
 
 
 class Timed(Measured):
-    """What every benchmark's rows tell."""
+    """Fields of every benchmark's rows."""
 
     workload: str
     ranks: int
@@ -43,5 +43,5 @@ VERDICT = Column("verified", lambda row: VERIFIED[row["correct"]], kept=True)
 
 
 def per_rank(key: str) -> Callable[[Any], str]:
-    """The mean over the ranks of a number for all of them."""
+    """Formats a total of all ranks as the mean per rank."""
     return lambda row: f"{row[key] / row['ranks']:.1f}"

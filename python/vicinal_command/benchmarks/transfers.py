@@ -1,7 +1,7 @@
-"""Exchanges with counts to measure on: who sends whom how many values of 8 bytes, and perhaps which.
+"""Exchanges with counts for measurements: 8-byte values on each edge, perhaps with identities.
 
-Where values have an identity, as in the halo of a matrix, edges of one rank may carry the same one, and a planner may
-send it to a region once.  Nothing here needs MPI.
+Values may have an identity, as in the halo of a matrix. Then edges of one rank may carry the same
+value, and a planner may send it to a region once. This module needs no MPI.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ VALUE_BYTES = RECORDED_BYTES
 
 @dataclass(frozen=True)
 class Transfers(Workload):
-    """A graph whose edges, by source and then destination, each carry so many values."""
+    """A graph whose edges, by source and then destination, each carry `counts` values."""
 
     counts: Integers
     starts: Integers | None = None
-    """Where values have an identity: rank r has those from starts[r] to starts[r + 1] - 1 ..."""
+    """For values with an identity: rank r has the values from starts[r] to starts[r + 1] - 1."""
     items: Integers | None = None
-    """... and these are the ones that the edges carry, edge after edge, ascending on each."""
+    """For values with an identity: the values on the edges, edge after edge, ascending on each."""
 
     @property
     def bytes(self) -> int:
-        """Of all edges."""
+        """Total over all edges."""
         return int(self.counts.sum()) * VALUE_BYTES
 
     def arrays(self, number: int) -> dict[str, npt.NDArray[Any]]:
-        """What the ranks of ranks/neighbor_alltoallv.py read of case `number`."""
+        """Input of the ranks of ranks/neighbor_alltoallv.py for case `number`."""
         found: dict[str, npt.NDArray[Any]] = {}
         sides = (("in", self.destinations, self.sources), ("out", self.sources, self.destinations))
         for side, by, others in sides:
@@ -58,7 +58,7 @@ class Transfers(Workload):
         return {f"{number}-{name}": array for name, array in found.items()}
 
     def patterns(self) -> Patterns:
-        """The same for planners of virtual ranks."""
+        """The transfers as patterns, for planners on virtual ranks."""
         from vicinal import _core
 
         if self.items is None or self.starts is None:
@@ -69,7 +69,7 @@ class Transfers(Workload):
 
 
 def alike(graph: Workload, block_bytes: int) -> Transfers:
-    """Each edge of a graph carries so many bytes of its own, rounded up to whole values."""
+    """Each edge of a graph carries `block_bytes` bytes of its own, rounded up to whole values."""
     counts = np.full(graph.edges, -(-block_bytes // VALUE_BYTES), np.int64)
     return Transfers(
         f"{graph.name}, {counts[0] * VALUE_BYTES if graph.edges else 0} B", graph.ranks, graph.sources,
@@ -80,7 +80,7 @@ def alike(graph: Workload, block_bytes: int) -> Transfers:
 def wanted(
     name: str, starts: Integers, needers: npt.NDArray[Any], items: Integers, made_of: Mapping[str, Any] | None = None
 ) -> Transfers:
-    """Rank needers[i] needs value items[i], each pair once; rank r has the values from starts[r] to starts[r + 1] - 1."""
+    """Rank needers[i] needs items[i]. Rank r owns the values starts[r] to starts[r + 1] - 1."""
     ranks = len(starts) - 1
     owners = np.searchsorted(starts, items, side="right") - 1
     order = np.lexsort((items, needers, owners))
@@ -97,7 +97,7 @@ def random_halo(ranks: int, values: int, probability: float) -> Transfers:
 
 
 def matrix_halo(name: str, ranks: int) -> Transfers:
-    """The entries of a vector that the rows of a matrix refer to, rows in near-equal blocks."""
+    """Entries of a vector that the rows of a matrix use, with rows in near-equal blocks."""
     matrix: Matrix = read_matrix(name)
     starts = block_starts(matrix, ranks)
     return wanted(Path(matrix.name).name, starts, *needed_pairs(matrix, starts), {"matrices": matrix.describe()})
@@ -106,7 +106,7 @@ def matrix_halo(name: str, ranks: int) -> Transfers:
 def recorded_transfers(path: str, ranks: int, exchanges: int) -> list[Transfers]:
     """A recorded run on fewer ranks: all of its ranks folded onto them, and its first ranks alone.
 
-    What was recorded is taken to be the total of so many exchanges.
+    The recorded amounts are taken as the total of `exchanges` exchanges.
     """
     run = read_recorded(path)
     if run.ranks < ranks:
@@ -132,7 +132,7 @@ def _of_run(
 def predicted(
     cases: Sequence[Transfers], strategies: Sequence[str], regions: str, profile: Profile
 ) -> list[dict[str, float]]:
-    """For each case the price of each strategy's plans in microseconds, every region being a host."""
+    """Price of each strategy's plans in microseconds for each case, if every region is a host."""
     found: list[dict[str, float]] = []
     with progress("predicting", len(cases)) as advance:
         for case in cases:

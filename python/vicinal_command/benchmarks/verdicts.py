@@ -1,7 +1,8 @@
-"""What two runs of all strategies say of the choice among them: figures of a case, of a strategy, and of all together.
+"""Evaluation of the choice from two runs of all strategies: by case, by strategy, and in all.
 
-A ratio of a case is the median of those of its turns: what disturbs a turn then disturbs both of its times.  Over cases
-there are the geometric mean, the 95th percentile and the most.
+A case's ratio is the median of the ratios of its turns, because a disturbance of a turn affects
+both of its times. Over cases, the results are the geometric mean, the 95th percentile and the
+maximum.
 """
 
 from __future__ import annotations
@@ -18,44 +19,44 @@ Turns = npt.NDArray[Any]
 """A contestant's time in each turn."""
 
 NEARLY = 1.05
-"""What takes less than this much of the other's time is counted as no slower."""
+"""Smaller ratios than this count as no slower."""
 
 
 class Judged(TypedDict):
-    """One case; times are medians of the second run."""
+    """Results of one case. Times are medians of the second run."""
 
     best: str
-    """The strategy, other than the choice, that was the fastest in the first run."""
+    """The fastest strategy, other than the choice, in the first run."""
     mpi_us: float
     automatic_us: float
     best_us: float
     regret: float
     """The choice's time over that of the best."""
     control: float
-    """The choice's over its own."""
+    """The choice's time over its own, in other turns."""
     to_mpi: float
     mpi_control: float
 
 
 class Summary(TypedDict):
-    """All cases together."""
+    """Results of all cases."""
 
     regret_mean: float
     regret_95: float
     regret_most: float
     control_mean: float
     control_95: float
-    """Of the control, whichever way it went."""
+    """Percentile of the control or its inverse, whichever is larger."""
     to_mpi_mean: float
     to_mpi_95: float
     to_mpi_most: float
     slower_than_mpi: int
-    """Cases in which the choice takes more than 1.05 of MPI's time."""
+    """Number of cases in which the choice takes more than 1.05 of MPI's time."""
     said: list[str]
 
 
 class OfStrategy(TypedDict):
-    """One strategy in all cases; None where nothing was predicted."""
+    """One strategy in all cases; None if nothing was predicted."""
 
     strategy: str
     best_in: int
@@ -65,15 +66,15 @@ class OfStrategy(TypedDict):
     to_mpi: float
     to_mpi_most: float
     predicted: float | None
-    """Predicted over measured: the median, ..."""
+    """Median of predicted over measured."""
     predicted_least: float | None
     predicted_most: float | None
     off: float | None
-    """... and the factor by which they differ in the geometric mean, in whichever direction."""
+    """Factor between predicted and measured, in either direction: the geometric mean."""
 
 
 def judge(first: Mapping[str, Turns], second: Mapping[str, Turns], chosen: str, own: str) -> Judged:
-    """A case, from the times of all contestants in two runs; `chosen` takes part twice, and so does MPI's `own`."""
+    """Evaluates a case from the times of two runs. `chosen` and MPI's `own` are in it twice."""
     again = next(name for name in second if name != chosen and name.startswith(chosen))
     others = [name for name in first if name not in (chosen, again, own, MPI_AGAIN)]
     best = min(others, key=lambda name: float(np.median(first[name])), default=chosen)
@@ -97,7 +98,7 @@ def judge(first: Mapping[str, Turns], second: Mapping[str, Turns], chosen: str, 
 
 
 def summarize(judged: Sequence[Judged]) -> Summary:
-    """All cases together, in figures and in sentences."""
+    """Summarizes all cases, in numbers and in sentences."""
     regret, to_mpi = ([row[key] for row in judged] for key in ("regret", "to_mpi"))  # type: ignore[literal-required]
     control = [row["control"] for row in judged]
     either_way = [max(value, 1 / value) for value in control]
@@ -122,7 +123,7 @@ def summarize(judged: Sequence[Judged]) -> Summary:
 def of_strategies(
     rows: Sequence[Mapping[str, Any]], strategies: Sequence[str], bests: Sequence[str], own: str
 ) -> list[OfStrategy]:
-    """Each strategy over all cases; `rows` begin each case with MPI's `own`, and `bests` are the cases' best."""
+    """Results of each strategy in all cases. `rows` begin each case with MPI's `own`."""
     cases: list[dict[str, Mapping[str, Any]]] = []
     for row in rows:
         if row["strategy"] == own:
@@ -154,7 +155,7 @@ def of_strategies(
 
 
 def _mean(ratios: Sequence[float]) -> float:
-    """The geometric one."""
+    """Geometric mean."""
     return round(float(np.exp(np.log(ratios).mean())), 4)
 
 

@@ -1,8 +1,8 @@
-"""Graphs to measure on: who sends to whom, and for exchanges of requests what.  Nothing here needs MPI.
+"""Graphs for measurements: edges, and for requests the requested values. Needs no MPI.
 
-Random graphs, Moore neighborhoods and blocks of rows are those of Sharifian, Sojoodi and Afsahi 2024,
-section VII; a recorded graph is what a real application did, as a profiler saw it.  Requests list values
-that a rank needs of another.
+Random graphs, Moore neighborhoods and blocks of rows are those of Sharifian, Sojoodi and Afsahi
+2024, section VII. A recorded graph is that of a real application, from a profiler. Requests list
+the values that a rank needs from another.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Workload:
     sources: Integers
     destinations: Integers
     made_of: Mapping[str, Any] | None = field(default=None, kw_only=True)
-    """What JSON says of the matrix or the recorded pattern behind it."""
+    """Facts of the underlying matrix or recorded pattern, for the JSON output."""
 
     @property
     def edges(self) -> int:
-        """How many there are."""
+        """Number of edges."""
         return len(self.sources)
 
     def incoming(self) -> tuple[Integers, Integers]:
@@ -41,12 +41,12 @@ class Workload:
         return _grouped(self.ranks, self.destinations, self.sources)
 
     def outgoing(self) -> tuple[Integers, Integers]:
-        """The destinations of each rank, likewise."""
+        """The destinations of each rank, in the form of incoming()."""
         return _grouped(self.ranks, self.sources, self.destinations)
 
 
 def made_of(workloads: Sequence[Workload]) -> dict[str, Any]:
-    """What JSON says of all matrices and patterns behind workloads, each once."""
+    """Facts of all matrices and patterns of workloads, each once, for the JSON output."""
     found: dict[str, Any] = {}
     for workload in workloads:
         for kind, what in (workload.made_of or {}).items():
@@ -62,7 +62,7 @@ def _grouped(ranks: int, by: Integers, others: Integers) -> tuple[Integers, Inte
 
 
 def random_sparse(ranks: int, density: float, seed: int = 0) -> Workload:
-    """An Erdős-Rényi graph: each rank sends to each other one with the probability `density`."""
+    """An Erdős-Rényi graph: each rank sends to each other rank with probability `density`."""
     if not 0 <= density <= 1:
         raise CommandError(f"a density of {density:g} was given; densities are from 0 to 1")
     chosen = np.random.default_rng(seed).random((ranks, ranks)) < density
@@ -72,7 +72,7 @@ def random_sparse(ranks: int, density: float, seed: int = 0) -> Workload:
 
 
 def grid_shape(ranks: int, dimensions: int) -> list[int]:
-    """The sides of a grid of so many ranks, as near to each other as they can be, the longest first."""
+    """The sides of a grid of `ranks` ranks, as nearly equal as possible, the longest first."""
     best: list[int] | None = None
 
     def divide(left: int, sides: list[int]) -> None:
@@ -92,15 +92,17 @@ def grid_shape(ranks: int, dimensions: int) -> list[int]:
 
 
 def moore(ranks: int, radius: int, dimensions: int) -> Workload:
-    """A grid that closes on itself, on which each rank sends to all within `radius` steps along each of
-    the dimensions: (2 radius + 1)^dimensions - 1 others, or fewer where the grid is smaller than that."""
+    """A periodic grid on which ranks send to all ranks within `radius` steps in each dimension.
+
+    These are (2 radius + 1)^dimensions - 1 other ranks, or fewer on a smaller grid.
+    """
     if radius < 1 or dimensions < 1:
         raise CommandError(f"a Moore neighborhood of radius {radius} in {dimensions} dimensions was given; both "
                            "are at least 1")
     shape = grid_shape(ranks, dimensions)
     places = np.stack(np.unravel_index(np.arange(ranks), shape))
     chosen = np.zeros((ranks, ranks), bool)
-    # On a side shorter than the neighborhood, further steps lead to ranks met before.
+    # On a side shorter than the neighborhood, further steps reach the same ranks again.
     steps = [np.unique(np.arange(-radius, radius + 1) % side) for side in shape]
     for shift in itertools.product(*steps):
         moved = (places + np.array(shift)[:, None]) % np.array(shape)[:, None]
@@ -112,7 +114,7 @@ def moore(ranks: int, radius: int, dimensions: int) -> Workload:
 
 
 def block_rows(matrix: Matrix, starts: Integers) -> Workload:
-    """Blocks of rows of X and Y for Z = X Y: a rank gets the blocks of Y that its rows of X refer to.
+    """Blocks of rows for Z = X Y: a rank gets the blocks of Y that its rows of X need.
 
     Rank r has rows starts[r] to starts[r + 1] - 1 of both.
     """
@@ -126,8 +128,11 @@ def block_rows(matrix: Matrix, starts: Integers) -> Workload:
 
 @dataclass(frozen=True)
 class Requests(Workload):
-    """A graph on whose edges ranks ask owners for values: the edges by source and then destination, and
-    on edge k the numbers values[starts[k]] to values[starts[k + 1] - 1]."""
+    """A graph on whose edges ranks request values of their owners.
+
+    Edges are ordered by source and then destination. Edge k requests values[starts[k]] to
+    values[starts[k + 1] - 1].
+    """
 
     starts: Integers
     values: Integers
@@ -137,7 +142,7 @@ def _requests(
     name: str, ranks: int, askers: npt.NDArray[Any], owners: Integers, values: Integers, *,
     made_of: Mapping[str, Any] | None = None,
 ) -> Requests:
-    """One request for each asker and owner; what is given is in order of asker, owner and value."""
+    """Makes one request for each asker and owner. Arguments are sorted by asker, owner, value."""
     edges, starts = np.unique(askers.astype(np.int64) * ranks + owners, return_index=True)
     starts = np.append(starts, len(values))
     return Requests(name, ranks, edges // ranks, edges % ranks, starts, values, made_of=made_of)
@@ -157,7 +162,7 @@ def random_requests(ranks: int, values: int, probability: float, seed: int = 0) 
 
 
 def few_requests(ranks: int, partners: int, values: int) -> Requests:
-    """Each rank asks this many others, evenly spread, for as many values each."""
+    """Each rank requests `values` values from each of `partners` other ranks, evenly spread."""
     if not 0 < partners < ranks:
         raise CommandError(
             f"{partners} partners were asked for, but each of {ranks} ranks has {ranks - 1} others; give fewer"
@@ -170,7 +175,7 @@ def few_requests(ranks: int, partners: int, values: int) -> Requests:
 
 
 def all_to_few_requests(ranks: int, receivers: int, values: int) -> Requests:
-    """Each rank asks one of so many others, which are evenly spread, for as many values, and each of them is asked by as many."""
+    """Each rank requests `values` values from one of `receivers` ranks, which are evenly spread."""
     if not 0 < receivers < ranks:
         raise CommandError(f"{receivers} receivers were asked for, but there are {ranks} ranks; give fewer")
     askers = np.arange(ranks)
@@ -181,7 +186,7 @@ def all_to_few_requests(ranks: int, receivers: int, values: int) -> Requests:
 
 
 def matrix_requests(matrix: Matrix, starts: Integers) -> Requests:
-    """Each rank asks the owners of the columns that its rows refer to, for those columns.
+    """Each rank requests the columns that its rows use from their owners.
 
     Rank r has rows and columns starts[r] to starts[r + 1] - 1.
     """
@@ -192,6 +197,6 @@ def matrix_requests(matrix: Matrix, starts: Integers) -> Requests:
 
 
 def recorded(path: str) -> Workload:
-    """The graph of a recorded run, whatever its weights."""
+    """The graph of a recorded run, without its weights."""
     run = read_recorded(path)
     return Workload(run.name, run.ranks, run.sources, run.destinations, made_of={"patterns": run.describe()})

@@ -1,4 +1,4 @@
-"""What one rank of `vicinal bench allgather` does.  Started by benchmarks/allgather.py."""
+"""Program of one rank of `vicinal bench allgather`, started by benchmarks/allgather.py."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 BY_HAND = "bruck by hand"
-"""Bruck's algorithm written with MPI_Sendrecv: what the planners' overhead is to be seen by."""
+"""Bruck's algorithm written with MPI_Sendrecv. It shows the overhead of the planners."""
 
 
 class AllBlocks(Blocks):
-    """One rank's side of a case: its block, and room for those of all ranks."""
+    """One rank's side of a case: its block, and room for the blocks of all ranks."""
 
     def __init__(self, process: RankProcess, number: int) -> None:
         self.rank = process.comm.rank
@@ -33,7 +33,7 @@ class AllBlocks(Blocks):
 
 
 class Own:
-    """The MPI library's own."""
+    """The MPI library's own allgather."""
 
     def __init__(self, comm: MPI.Intracomm, case: AllBlocks) -> None:
         self._comm, self._case = comm, case
@@ -45,7 +45,7 @@ class Own:
         return [0] * len(COUNTED)
 
     def free(self) -> None:
-        """It holds nothing."""
+        """Does nothing: it owns no resources."""
 
 
 class ByHand(Own):
@@ -67,7 +67,7 @@ class ByHand(Own):
 
 
 class OfAll(Planned):
-    """A planner's."""
+    """An allgather by a planner."""
 
     def __init__(self, comm: MPI.Intracomm, case: AllBlocks, planner: str, regions: str) -> None:
         graph = Graph.complete(comm, allgather=planner, regions=regions, local=case.local)
@@ -75,7 +75,7 @@ class OfAll(Planned):
 
 
 def main(process: RankProcess) -> None:
-    """One rank, from its task to its results."""
+    """Runs one rank, from its task to its results."""
 
     def set_up(case: AllBlocks, contestant: str | None) -> Exchange:
         if contestant is None:

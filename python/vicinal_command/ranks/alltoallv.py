@@ -1,4 +1,4 @@
-"""What one rank of `vicinal bench alltoallv` does.  Started by benchmarks/alltoallv.py."""
+"""Program of one rank of `vicinal bench alltoallv`, started by benchmarks/alltoallv.py."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ CALLS = "calls"
 
 
 def planner_and_radix(contestant: str) -> tuple[str, int]:
-    """What a contestant such as "tuna/4" is planned by; 0 where it has no radix of its own."""
+    """The planner and radix of a contestant such as "tuna/4"; radix 0 if none is given."""
     planner, _, radix = contestant.partition("/")
     return planner, int(radix or 0)
 
 
 class AllBlocks(OnlyExchanged):
-    """One rank's side of a case: what it has for each rank, and room for what they have for it."""
+    """One rank's side of a case: its data for each rank, and room for data from each rank."""
 
     def __init__(self, process: RankProcess, number: int) -> None:
         self.rank = process.comm.rank
@@ -37,21 +37,21 @@ class AllBlocks(OnlyExchanged):
         self.receive: npt.NDArray[np.uint8] = np.zeros(int(self.received.sum()), np.uint8)
 
     def fill(self, round_: int) -> None:
-        """What is sent, differing from rank to rank and from round to round; whatever arrived is spoiled."""
+        """Sets sent data, different for each rank and round, and overwrites received data."""
         generator = np.random.default_rng([self.rank, round_])
         self.send[:] = generator.integers(0, 256, len(self.send), np.uint8)
         self.receive[:] = 0
 
 
 class Own:
-    """The MPI library's own."""
+    """The MPI library's own alltoallv."""
 
     def __init__(self, comm: MPI.Intracomm, case: AllBlocks) -> None:
         from mpi4py import MPI
 
         def side(array: npt.NDArray[np.uint8], counts: npt.NDArray[np.int64]) -> list[Any]:
             places = np.cumsum(counts) - counts
-            # MPI's integers, which mpi4py takes as they are.
+            # MPI's integer type, which mpi4py takes without conversion.
             return [array, (counts.astype(np.int32), places.astype(np.int32)), MPI.BYTE]
 
         self._comm, self._send, self._receive = comm, side(case.send, case.sent), side(case.receive, case.received)
@@ -63,7 +63,7 @@ class Own:
         return [0] * len(COUNTED)
 
     def free(self) -> None:
-        """It holds nothing."""
+        """Does nothing: it owns no resources."""
 
 
 class Calls:
@@ -79,11 +79,11 @@ class Calls:
         return [0] * len(COUNTED)
 
     def free(self) -> None:
-        """It goes with its graph."""
+        """Does nothing: its resources belong to the graph."""
 
 
 def main(process: RankProcess) -> None:
-    """One rank, from its task to its results."""
+    """Runs one rank, from its task to its results."""
     comm, task = process.comm, process.task
 
     def set_up(case: AllBlocks, contestant: str | None) -> Exchange:

@@ -1,8 +1,8 @@
-"""What one rank of `vicinal calibrate` does.  Started by the calibrate.py of the folder above, which makes numbers of
-what is left here.
+"""Program of one rank of `vicinal calibrate`, started by calibrate.py of the parent folder.
 
-Every rank goes through the same list of measurements, and chooses the ranks that each is made with by the same rules;
-loops that are timed are compiled (src/choose/calibrate.hpp).
+calibrate.py derives the numbers from the results. Every rank runs the same list of measurements,
+and chooses the ranks of each measurement by the same rules. Timed loops are compiled
+(src/calibrate/calibrate.hpp).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Rank:
         self.results: dict[str, NDArray[Any]] = {}
 
     def run(self) -> None:
-        """Measure all that there is to measure here, and leave it in the folder."""
+        """Measures everything that this rank can, and stores it in the folder."""
         self._cores()
         pairs = {level: self._pair(level) for level in LEVELS}
         for level, pair in pairs.items():
@@ -58,13 +58,13 @@ class Rank:
         self.process.leave(**self.results)
 
     def _keep(self, name: str, values: Any) -> None:
-        """What other ranks have measured is empty here."""
+        """Stores a result. The array is empty if only other ranks have measured it."""
         array = np.asarray(values, float)
         if array.size:
             self.results[name] = array
 
     def _pair(self, level: str) -> Pair | None:
-        """The lowest ranks that are so near each other."""
+        """The lowest ranks whose distance is this level."""
         size = len(self.hosts)
         pairs = ((one, other) for one in range(size) for other in range(one + 1, size))
         return next((pair for pair in pairs if self.calibrator.level(*pair) == level), None)
@@ -94,7 +94,7 @@ class Rank:
         self._keep(f"{name}_pair", pair)
 
     def _queue(self, pair: Pair) -> None:
-        """Of a rank that waits for a third one, too; for itself, where there is none."""
+        """Measures a receive queue while the rank waits for a third one (else for itself)."""
         third = next((rank for rank in range(len(self.hosts)) if rank not in pair), pair[0])
         self._keep("queued", self.calibrator.queued(pair, third, self.task["queues"], self.effort))
 
@@ -107,7 +107,7 @@ class Rank:
         return min(near, key=lambda each: LEVELS.index(self.calibrator.level(*each)), default=None)
 
     def _memory(self) -> None:
-        """Between the lowest two ranks that share a host, the nearest first; copies by one rank where none do."""
+        """Measures between the two nearest ranks of a host; otherwise copies by one rank only."""
         pair = self._near()
         if pair is not None:
             self._keep("handover", self.calibrator.handover(pair, self.effort))
@@ -115,7 +115,7 @@ class Rank:
         self._keep("copy", self.calibrator.copy(copies, self.task["copied"], effort(self.task["repetitions"] * 4, 0)))
 
     def _port(self, pair: Pair | None) -> None:
-        """Between the hosts of a pair: 1, 2, 4, ... pairs of their ranks at once."""
+        """Measures between the hosts of a pair: 1, 2, 4, ... pairs of their ranks at once."""
         if pair is None:
             return
         ends = [[rank for rank, host in enumerate(self.hosts) if host == self.hosts[end]] for end in pair]
@@ -127,7 +127,7 @@ class Rank:
             self._keep(f"together_{count}", samples)
 
     def _all_at_once(self) -> None:
-        """Copies of all ranks, and their exchanges at each level, with as many others as each rank has there, up to some."""
+        """Measures copies and exchanges of all ranks at once, with some peers at each level."""
         everybody = range(len(self.hosts))
         at_it = effort(3, self.task["work_seconds"])
         self._keep("copies", self.calibrator.copies(self.task["copied_by_all"], at_it))
@@ -143,7 +143,7 @@ class Rank:
                     self._keep(f"{level}_all_{bytes}_{count}", samples)
 
     def _handed(self) -> None:
-        """Exchanges through shared memory of all ranks at once, each with as many others of its host, up to some."""
+        """Measures exchanges of all ranks at once through shared memory, each with some peers."""
         comm = self.process.comm
         mine = [rank for rank, host in enumerate(self.hosts) if host == self.hosts[comm.rank]]
         others = min(self.hosts.count(host) for host in self.hosts) - 1
@@ -162,17 +162,17 @@ class Rank:
                     request.start()
                     request.wait()
                 mine_took = (perf_counter() - begin) / turns
-                # Some MPIs' collectives keep the core that others still need.
+                # Some MPIs' collectives occupy the core that other ranks still need.
                 self.process.meet()
                 seconds = self.process.most_of(mine_took)
                 samples.append(seconds)
                 turns = max(20, int(self.task["crowd_seconds"] / seconds))
-            # The first was for warming up, and to know how many turns fill a sample.
+            # The first sample is for warm-up, and to find how many turns fill a sample.
             self._keep(f"handed_{count}", samples[1:])
             request.free()
 
     def _device(self, pairs: dict[str, Pair | None]) -> None:
-        """The GPU of rank 0, if it finds one; and where MPI takes its memory on all ranks, messages."""
+        """Measures rank 0's GPU, if any, and messages if MPI takes GPU memory on all ranks."""
         name, count, has_kernels, takes_pointers = self.calibrator.gpus()
         if name and self.process.comm.rank == 0:
             self.results["gpu"] = np.array([name, str(count), "kernels" if has_kernels else ""])
@@ -186,7 +186,7 @@ class Rank:
                     self._messages(level, pair, of_gpu=True)
 
     def _version(self) -> None:
-        """What the machine is called, and what MPI says it is: Open MPI goes on about builds."""
+        """Stores the names of the machine and of the MPI, without Open MPI's build details."""
         from mpi4py import MPI
 
         if self.process.comm.rank == 0:

@@ -1,4 +1,4 @@
-"""What one rank of any benchmark does: every contestant is set up, checked, and timed in its turn."""
+"""Program of one rank of a benchmark: sets up, checks and times every contestant in turn."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ class Exchange(Protocol):
     """A contestant's exchange, set up and ready to run."""
 
     def run(self) -> None:
-        """One exchange, to its end."""
+        """Runs one exchange to completion."""
 
     def counts(self) -> Sequence[int]:
-        """What one costs this rank: as many numbers for each contestant; zeros where that is not known."""
+        """Counts of one exchange on this rank, equally many for each contestant; 0 if unknown."""
 
     def free(self) -> None:
-        """Give back what it holds."""
+        """Frees its resources."""
 
 
 class Case(Protocol):
-    """One rank's side of a case: what it sends, and what has arrived."""
+    """One rank's side of a case: its sent and received data."""
 
     def fill(self, round_: int) -> None:
-        """What is sent, differing from rank to rank and from round to round; whatever arrived is spoiled."""
+        """Sets sent data, different for each rank and round, and overwrites received data."""
 
     def delivered(self) -> Any:
-        """What has arrived, to be compared."""
+        """The received data, for comparison."""
 
     def compute(self) -> None:
-        """What a program does between two exchanges, where that is timed too."""
+        """Runs a program's work between two exchanges, if that is timed, too."""
 
     def right(self, round_: int) -> bool:
-        """Whether what was computed is right."""
+        """Returns whether the computed result is right."""
 
 
 OneCase = TypeVar("OneCase", bound=Case)
 SetUp = Callable[[OneCase, "str | None"], Exchange]
 """Sets a contestant up for a case; None is MPI's own."""
 Turn = Callable[[OneCase, Any, int], float]
-"""Runs so many exchanges of a contestant's in a row, and returns the seconds that each takes."""
+"""Runs a contestant's exchanges in a row. Returns the mean seconds of one."""
 
 
 def in_a_row(case: Case, exchange: Exchange, iterations: int) -> float:
-    """The turn of exchanges that Python starts, with what a program does after each."""
+    """Runs exchanges from Python, each with the program's work. Returns the mean seconds."""
     begin = time.perf_counter()
     for _ in range(iterations):
         exchange.run()
@@ -60,7 +60,7 @@ def in_a_row(case: Case, exchange: Exchange, iterations: int) -> float:
 def compete(
     process: RankProcess, case_of: Callable[[int], OneCase], set_up: SetUp[OneCase], turn: Turn[OneCase] = in_a_row
 ) -> None:
-    """Run all contestants on all cases, which are made by their number, and leave the results."""
+    """Runs all contestants on all cases, made by `case_of`, and stores the results."""
     _Competition(process, case_of, set_up, turn).run()
 
 
@@ -82,7 +82,7 @@ class _Competition(Generic[OneCase]):
         for number in range(len(self.task["cases"])):
             case = self.case_of(number)
             if number == 0:
-                # What is done once per communicator is not any contestant's set-up.
+                # Work that is done once per communicator is no contestant's set-up.
                 for contestant in self.contestants:
                     self.set_up(case, contestant).free()
             self._measure(number, case)
@@ -110,14 +110,14 @@ class _Competition(Generic[OneCase]):
             for index, exchange in in_turn(exchanges, repetition):
                 self.exchange[number, index, repetition] = self._time(case, exchange, iterations)
                 self.process.report()
-        # Once more with other values, which those left over from before are not.
+        # A second check with other values detects stale data from before.
         self.correct[number] &= self._check(case, exchanges, 2)
         self.counts.append([exchange.counts() for exchange in exchanges])
         for exchange in exchanges:
             exchange.free()
 
     def _iterations(self, case: OneCase, exchanges: list[Exchange]) -> int:
-        """How many exchanges in a row are a turn: fewer than were asked for where the slowest's would take too long."""
+        """Number of exchanges in a turn: fewer than requested if the slowest takes too long."""
         most, limit = int(self.task["iterations"]), self.task["turn_seconds"]
         if limit is None:
             return most
@@ -125,12 +125,12 @@ class _Competition(Generic[OneCase]):
         return min(most, max(1, int(limit / max(self.process.most_of(slowest), 1e-9))))
 
     def _time(self, case: OneCase, exchange: Exchange, iterations: int) -> float:
-        """Seconds that each of so many exchanges in a row takes."""
+        """Mean seconds of one of these exchanges in a row."""
         self.process.meet()
         return self.turn(case, exchange, iterations)
 
     def _check(self, case: OneCase, exchanges: list[Exchange], round_: int) -> npt.NDArray[np.bool_]:
-        """Whether each delivers what MPI's own, the first of them, does."""
+        """Returns for each contestant whether it delivers the same data as the first, MPI's own."""
         right = np.zeros(len(exchanges), bool)
         expected = None
         for index, exchange in enumerate(exchanges):

@@ -1,6 +1,6 @@
-"""What one rank of `vicinal bench gpu-scatter` does.  Started by benchmarks/gpu_scatter.py.
+"""Program of one rank of `vicinal bench gpu-scatter`, started by benchmarks/gpu_scatter.py.
 
-What is timed is compiled (python/bindings/mpi_gpu_scatter.cpp).
+The timed loops are compiled (python/bindings/mpi_gpu_scatter.cpp).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 APPLICATION, COPY, VICINAL = "application", "copy on the GPU", "vicinal, "
-"""Contestants; those of vicinal's have a way after the comma, and so have some of the application's."""
+"""Names of contestants. vicinal's, and some of the application's, have a suffix."""
 OWN_WAYS: dict[str, ApplicationWay] = {
     f"{APPLICATION}, point to point": "point to point", f"{APPLICATION}, whole vectors": "whole vectors",
 }
-"""The application's beside its own."""
+"""Further contestants of the application."""
 MPS = "nvidia-cuda-mps"
-"""What the names of the processes of NVIDIA's service begin with that lets several others use a GPU at once."""
+"""Prefix of the process names of NVIDIA's MPS, which lets several processes use a GPU at once."""
 
 
 class Scatter:
@@ -36,7 +36,8 @@ class Scatter:
         rank, case = process.comm.rank, process.task["cases"][number]
         count, stride = case["values"], case["stride"]
         starts, targets = process.load(f"{number}-starts"), process.load(f"{number}-targets")
-        # A rank's vector has a part of `stride` times as many values for each of its edges, in the order of all.
+        # A rank's vector has one part for each of its edges, of `stride` times as many values, in
+        # the order of edges.
         mine = np.flatnonzero(targets == rank)
         needed = stride * (count * mine[:, None] + np.arange(count))
         self.vectors = Vectors(
@@ -48,17 +49,17 @@ class Scatter:
         self.vectors.fill(round_)
 
     def delivered(self) -> None:
-        """Is compared with what there should be, not with what another contestant has delivered."""
+        """Returns nothing. right() compares with the expected values."""
 
     def compute(self) -> None:
-        """The scatter is all that is timed."""
+        """Does nothing: only the scatter is timed."""
 
     def right(self, round_: int) -> bool:
         return self.vectors.right(round_)
 
 
 class Scattered:
-    """A contestant, which is timed in two parts."""
+    """A contestant, timed in two parts."""
 
     def __init__(self, contestant: Contestant, repetitions: int) -> None:
         self.contestant, self._repetitions = contestant, repetitions
@@ -68,7 +69,7 @@ class Scattered:
         self.contestant.run(1)
 
     def counts(self) -> list[int]:
-        """Nanoseconds to begin one, by turn; what is left of its time has ended it."""
+        """Nanoseconds to begin one scatter, by turn. The end takes the remaining time."""
         return [round(begun * 1e9) for begun, _ in self.turns[-self._repetitions :]]
 
     def free(self) -> None:
@@ -76,13 +77,13 @@ class Scattered:
 
 
 def turn(_: Scatter, exchange: Any, iterations: int) -> float:
-    """So many scatters, started by what is compiled."""
+    """Runs these scatters in compiled code. Returns the mean seconds of one."""
     exchange.turns.append(exchange.contestant.run(iterations))
     return sum(exchange.turns[-1])
 
 
 def main(process: RankProcess) -> None:
-    """One rank, from its task to its results."""
+    """Runs one rank, from its task to its results."""
     device, process.facts["gpu"] = take_gpu(process.comm)
     task = process.task
 
@@ -103,14 +104,14 @@ def main(process: RankProcess) -> None:
 
 
 def take_gpu(comm: MPI.Intracomm) -> tuple[Gpu, dict[str, Any]]:
-    """This rank's GPU, which ranks of a host share in blocks, and what there is to say of all."""
+    """This rank's GPU, which ranks of a host share in blocks, and facts about all GPUs."""
     from mpi4py import MPI
 
     host = comm.Split_type(MPI.COMM_TYPE_SHARED)
     count = count_gpus()
     number = host.rank * count // host.size
     device = gpu(number)
-    # On a host with more GPUs than ranks, each rank has one of its own.
+    # On a host with more GPUs than ranks, each rank has its own.
     sharing = host.allgather(number).count(number)
     host.Free()
     return device, {
@@ -124,16 +125,17 @@ def take_gpu(comm: MPI.Intracomm) -> tuple[Gpu, dict[str, Any]]:
 
 
 def is_served(driver: str, processes: Path = Path("/proc")) -> bool | None:
-    """Whether NVIDIA's MPS serves this host's GPUs; None where that cannot be told, as for those of others.
+    """Returns whether NVIDIA's MPS serves this host's GPUs; None if unknown, as for other vendors.
 
-    Its processes may be out of sight, in a container beside this one: then a pipe of theirs is all there is to see.
+    Its processes may be invisible, in a container beside this one. Then only their pipe may be
+    visible.
     """
     if driver != "CUDA":
         return None
     for words in processes.glob("[0-9]*/cmdline"):
         try:
             program = words.read_bytes().partition(b"\0")[0].decode(errors="replace")
-        except OSError:  # it has ended meanwhile, or is somebody else's
+        except OSError:  # the process has ended meanwhile, or belongs to another user
             continue
         if Path(program).name.startswith(MPS):
             return True

@@ -1,7 +1,7 @@
-"""How one rank of `vicinal spmv` brings the ghosts of its vector up to date: by vicinal, and by MPI alone.
+"""Exchanges that update the ghosts of a vector in `vicinal spmv`: by vicinal, and by MPI alone.
 
-A vector has the owned entries first and the ghosts behind them, in ascending order, so that what comes from one
-owner lies together; messages arrive in their place.  What is sent is gathered first, as in any program.
+A vector has the owned entries first and then the ghosts, in ascending order. So data from one owner
+is contiguous, and messages arrive in place. The sent entries are gathered first, as in any program.
 """
 
 from __future__ import annotations
@@ -23,30 +23,32 @@ if TYPE_CHECKING:
 MPI_OWN = "MPI_Neighbor_alltoallv"
 BY_HAND = "by hand"
 KINDS = ("vicinal", MPI_OWN, BY_HAND)
-"""The ways to call for an exchange, each with a cost of its own in Python."""
+"""Kinds of calls for an exchange, each with its own cost in Python."""
 
 
 class Sides:
-    """Whom a rank sends which of its entries, and from whom it receives how many ghosts."""
+    """Neighbors of a rank: the entries it sends to each, and the number of ghosts from each."""
 
     def __init__(
         self, sources: Integers, received: Integers, destinations: Integers, sent: Integers, places: Integers
     ) -> None:
-        """Counts are by source and destination; `places` are those of the entries sent, destination by
-        destination."""
+        """`received` and `sent` are counts by source and destination.
+
+        `places` are the positions of the entries sent, destination by destination.
+        """
         self.sources, self.received = sources, received
         self.destinations, self.sent = destinations, sent
         self.places = places
 
     @staticmethod
     def empty() -> Sides:
-        """Those of a rank that has no neighbours."""
+        """The sides of a rank without neighbors."""
         none = np.empty(0, np.int64)
         return Sides(none, none, none, none, none)
 
 
 class Planned:
-    """A strategy's."""
+    """An exchange by a strategy."""
 
     def __init__(self, halo: Halo, vector: npt.NDArray[Any]) -> None:
         self._halo, self._vector = halo, vector
@@ -59,11 +61,11 @@ class Planned:
         return [getattr(self._halo.statistics, name) for name in COUNTED]
 
     def free(self) -> None:
-        """Halos go with the last reference to them."""
+        """Does nothing: a halo is freed with the last reference to it."""
 
 
 class _ByMpi:
-    """What the two without vicinal have in common: buffers, and where each neighbour's part of them is."""
+    """Base of the two exchanges without vicinal: buffers, and each neighbor's part of them."""
 
     def __init__(self, sides: Sides, vector: npt.NDArray[Any], owned: int) -> None:
         self.sides, self._vector = sides, vector
@@ -74,7 +76,7 @@ class _ByMpi:
         self.received_bytes, self.receive_starts = _in_bytes(sides.received, bytes_each)
 
     def gather(self) -> None:
-        # Places are right; with any other mode NumPy would gather into a buffer of its own first.
+        # Places are valid. Any other mode makes NumPy gather into a temporary buffer first.
         self._vector.take(self.sides.places, out=self.send, mode="clip")
 
     def counts(self) -> list[int]:
@@ -103,9 +105,10 @@ class Own(_ByMpi):
 
 
 class ByHand(_ByMpi):
-    """A message for each neighbour, in requests that are set up once: what a program would do that is written with care.
+    """One message per neighbor, in requests set up once, as in a carefully written program.
 
-    Begun and waited for in two calls, so that Python costs no more with more neighbours than a compiled program.
+    Two calls begin and complete all requests, so the cost of Python does not grow with the
+    neighbors.
     """
 
     def __init__(self, comm: MPI.Intracomm, sides: Sides, vector: npt.NDArray[Any], owned: int) -> None:
@@ -131,7 +134,7 @@ class ByHand(_ByMpi):
 
 
 def _in_bytes(counts: Integers, bytes_each: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Counts and where they start, as MPI's integers, which mpi4py then takes as they are."""
+    """Counts and displacements in bytes, in MPI's integer type, which mpi4py does not convert."""
     ends = np.cumsum(counts) * bytes_each
     if ends.size and ends[-1] > np.iinfo(np.int32).max:
         raise RuntimeError(

@@ -1,4 +1,4 @@
-"""What one rank of `vicinal bench neighbor-allgather` does.  Started by benchmarks/neighbor_allgather.py."""
+"""Program of one rank of `vicinal bench neighbor-allgather` (benchmarks/neighbor_allgather.py)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class OwnAllgather(Own):
-    """The MPI library's own."""
+    """The MPI library's own neighborhood allgather."""
 
     def __init__(self, comm: MPI.Intracomm, case: Blocks) -> None:
         from mpi4py import MPI
 
         super().__init__(comm, case)
-        # For a rank without sources mpi4py would take the length of a received block to be 0, and Open MPI
-        # sends nothing from a rank that says so: its destinations would wait forever.
+        # For a rank without sources, mpi4py would give 0 as the length of a received block. Open
+        # MPI then sends nothing from this rank, and its destinations wait forever.
         self._send: Any = [case.send, case.send.nbytes, MPI.BYTE]
         self._receive: Any = [case.receive, case.send.nbytes, MPI.BYTE]
 
@@ -39,7 +39,7 @@ def _planned(comm: MPI.Intracomm, case: Blocks, strategy: str, regions: str) -> 
 
 
 class Blocks(Side):
-    """One rank's side of a case: whom it talks to, its block, and room for the blocks of its sources."""
+    """One rank's side of a case: neighbors, own block, and room for the blocks of its sources."""
 
     def __init__(self, process: RankProcess, number: int) -> None:
         rank = process.comm.rank
@@ -53,13 +53,13 @@ class Blocks(Side):
         self.allocate(process, number)
 
     def allocate(self, process: RankProcess, number: int) -> None:
-        """Make the buffers."""
+        """Allocates the buffers."""
         count = process.task["cases"][number]["block_bytes"]
         self.send: npt.NDArray[Any] = np.zeros(count, np.uint8)
         self.receive: npt.NDArray[Any] = np.zeros((len(self.sources), count), np.uint8)
 
     def fill(self, round_: int) -> None:
-        """The own block, differing from rank to rank and from round to round; whatever arrived is spoiled."""
+        """Sets the own block, different for each rank and round, and overwrites received blocks."""
         self.send[:] = np.random.default_rng([self.rank, round_]).integers(0, 256, len(self.send), np.uint8)
         self.receive[:] = round_
 
@@ -93,7 +93,7 @@ class Product(Blocks):
         self._result = self._z
 
     def fill(self, round_: int) -> None:
-        self.send[: len(self._y)] = self._y * 2.0**round_  # by a power of two all scales exactly
+        self.send[: len(self._y)] = self._y * 2.0**round_  # a power of two scales exactly
         self.receive[:] = np.nan
 
     def compute(self) -> None:
@@ -105,7 +105,7 @@ class Product(Blocks):
 
 
 def main(process: RankProcess) -> None:
-    """One rank, from its task to its results."""
+    """Runs one rank, from its task to its results."""
 
     def case_of(number: int) -> Blocks:
         return (Product if process.task["cases"][number]["multiplies"] else Blocks)(process, number)

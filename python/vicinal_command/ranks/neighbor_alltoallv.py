@@ -1,6 +1,6 @@
-"""What one rank does where exchanges with counts are timed: edges that each carry so many values.
+"""Program of one rank for timed exchanges with counts of values on each edge.
 
-Started by benchmarks/choice.py and by benchmarks/amg.py.
+benchmarks/choice.py and benchmarks/amg.py start it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Edges(Side):
-    """One rank's side of a case: whom it sends how many values, and what has come from whom."""
+    """One rank's side of a case: values for each destination, and from each source."""
 
     def __init__(self, process: RankProcess, number: int) -> None:
         rank = process.comm.rank
@@ -39,7 +39,7 @@ class Edges(Side):
         self.sources, self.received = side("in")
         self.destinations, self.sent = side("out")
         self.items: Integers | None = None
-        """Which value each element sent is, edge after edge; None: each is one of its own."""
+        """Identity of each element sent, edge after edge; None: no shared values."""
         if process.task["cases"][number]["has_items"]:
             first = int(load("item_starts")[rank])
             self.items = np.array(load("items")[first : first + int(self.sent.sum())])
@@ -47,19 +47,19 @@ class Edges(Side):
         self.receive: npt.NDArray[np.float64] = np.zeros(int(self.received.sum()))
 
     def fill(self, round_: int) -> None:
-        """What is sent, differing from rank to rank and from round to round; whatever arrived is spoiled."""
+        """Sets sent data, different for each rank and round, and overwrites received data."""
         generator = np.random.default_rng([self.rank, round_])
         if self.items is None:
             self.send[:] = generator.random(len(self.send))
         elif len(self.items):
-            # The same value under the same number, on whatever edge.
+            # Elements with one identity get one value, on every edge.
             first = int(self.items.min())
             self.send[:] = generator.random(int(self.items.max()) - first + 1)[self.items - first]
         self.receive[:] = np.nan
 
 
 class OwnAlltoallv(Own):
-    """The MPI library's own."""
+    """The MPI library's own neighborhood alltoallv."""
 
     def __init__(self, comm: MPI.Intracomm, case: Edges) -> None:
         from mpi4py import MPI
@@ -73,13 +73,13 @@ class OwnAlltoallv(Own):
 
 
 def _planned(comm: MPI.Intracomm, case: Edges, strategy: str, regions: str, profile: str | None) -> Planned:
-    """On a graph of its own, so that making it is told with it."""
+    """A strategy on a graph of its own, so that its set-up time includes the graph."""
     graph = Graph(comm, case.sources, case.destinations, strategy=strategy, regions=regions, profile=profile)
     return Planned(graph.Neighbor_alltoallv_init([case.send, case.sent], [case.receive, case.received], case.items))
 
 
 def _places(counts: Integers) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Counts and where they start, as MPI's integers, which mpi4py then takes as they are."""
+    """Counts and displacements in MPI's integer type, which mpi4py takes without conversion."""
     ends = np.cumsum(counts)
     if ends.size and ends[-1] > np.iinfo(np.int32).max:
         raise RuntimeError(f"this rank exchanges {ends[-1]} values, and MPI counts up to 2147483647; give more ranks")
@@ -87,7 +87,7 @@ def _places(counts: Integers) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int
 
 
 def main(process: RankProcess) -> None:
-    """One rank, from its task to its results."""
+    """Runs one rank, from its task to its results."""
     task = process.task
 
     def set_up(case: Edges, contestant: str | None) -> Exchange:

@@ -1,4 +1,4 @@
-"""What the contestants of neighborhood collectives have in common, whatever they exchange."""
+"""Shared parts of the contestants of neighborhood collectives."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ if TYPE_CHECKING:
 
 
 class OnlyExchanged:
-    """One rank's side of a case whose exchanges alone are timed."""
+    """One rank's side of a case in which only exchanges are timed."""
 
     receive: npt.NDArray[Any]
 
     def delivered(self) -> bytes:
-        """What has arrived."""
+        """The received data."""
         return self.receive.tobytes()
 
     def compute(self) -> None:
-        """What a program does between two exchanges, where that is timed too."""
+        """Does nothing: there is no work between two exchanges."""
 
     def right(self, round_: int) -> bool:
-        """Whether what was computed is right."""
+        """Returns true: there is no computed result."""
         del round_
         return True
 
 
 class Side(OnlyExchanged):
-    """The same in a neighborhood."""
+    """One rank's side of a case in a neighborhood."""
 
     sources: npt.NDArray[Any]
     destinations: npt.NDArray[Any]
 
 
 class Own(ABC):
-    """The MPI library's own, on a graph of its own."""
+    """The MPI library's own collective, on a graph of its own."""
 
     def __init__(self, comm: MPI.Intracomm, case: Side) -> None:
         self.graph = comm.Create_dist_graph_adjacent(
@@ -47,32 +47,32 @@ class Own(ABC):
 
     @abstractmethod
     def run(self) -> None:
-        """One exchange, to its end."""
+        """Runs one exchange to completion."""
 
     def counts(self) -> list[int]:
-        """Not known."""
+        """Zeros: the counts are unknown."""
         return [0] * len(COUNTED)
 
     def free(self) -> None:
-        """Give back what it holds."""
+        """Frees the graph."""
         self.graph.Free()
 
 
 class Planned:
-    """A strategy's, as a persistent request."""
+    """An exchange by a strategy, as a persistent request."""
 
     def __init__(self, request: Any) -> None:
         self._request = request
 
     def run(self) -> None:
-        """One exchange, to its end."""
+        """Runs one exchange to completion."""
         self._request.start()
         self._request.wait()
 
     def counts(self) -> list[int]:
-        """What one costs this rank."""
+        """Counts of one exchange on this rank."""
         return [getattr(self._request.statistics, name) for name in COUNTED]
 
     def free(self) -> None:
-        """Give back what it holds."""
+        """Frees the request."""
         self._request.free()

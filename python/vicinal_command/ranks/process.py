@@ -1,8 +1,7 @@
-"""What every rank does that a command starts: it finds its task, tells how far it is, and ends in time.
+"""Shared parts of all ranks that a command starts: their task, progress and end.
 
-A timed stretch holds nothing but exchanges: ranks are brought together before it by a barrier that
-gives way to the others while it waits, because a barrier that spins, with more ranks than cores, takes
-longer than what is to be measured.
+A timed stretch contains only exchanges. A barrier precedes it, which yields the core while it
+waits: with more ranks than cores, a spinning barrier takes longer than the measured exchange.
 """
 
 from __future__ import annotations
@@ -26,27 +25,27 @@ if TYPE_CHECKING:
 OneContestant = TypeVar("OneContestant")
 
 COUNTED = ("nonlocal_messages", "nonlocal_elements", "local_messages", "local_elements", "shared_elements")
-"""What ranks count of an exchange, in the order in which they leave it to the command."""
+"""Counts of an exchange, in the order in which ranks store them for the command."""
 FOLDER_CHECK_SECONDS = 1.0
 HOLD = "held"
-"""A file in the folder that the command keeps locked; the system lets go of it when the command is killed."""
+"""A file that the command keeps locked. The system releases the lock if the command is killed."""
 SAID = "said.json"
-"""A file in the folder in which the first rank says what it runs on: which MPI, and what else there is to say."""
+"""A file in the folder in which the first rank stores its MPI and further facts about the run."""
 ELSEWHERE = "elsewhere: "
-"""Marks the fault of a rank that only reports another's."""
+"""Prefix of a rank's error message that only reports another rank's error."""
 AUTOMATIC = "automatic"
 AGAIN = " again"
-"""Marks the second part of a strategy that has two."""
+"""Suffix of a strategy's second contestant."""
 SETTLED_AFTER = 260
-"""After so many executions `automatic` has tried its alternatives, and goes by the quickest of them for good."""
+"""Number of executions after which `automatic` has tried its alternatives and keeps the fastest."""
 
 
 def in_turn(contestants: Sequence[OneContestant], repetition: int) -> list[tuple[int, OneContestant]]:
-    """All of them with their numbers, in the order of this repetition.
+    """All contestants with their numbers, in the order of this repetition.
 
-    Whoever comes after a slow one is up to a quarter faster or slower than after a fast one, so in as many repetitions
-    as there are contestants, twice as many where their number is odd, each comes after each other equally often
-    (Williams 1949: designs balanced for residual effects).
+    A contestant after a slow one is up to a quarter faster or slower than after a fast one. So each
+    comes after each other equally often, in as many repetitions as there are contestants (twice as
+    many for an odd number). See Williams 1949, designs balanced for residual effects.
     """
     count = len(contestants)
     order = [(repetition + (place + 1) // 2 * (1 if place % 2 else -1)) % count for place in range(count)]
@@ -56,13 +55,13 @@ def in_turn(contestants: Sequence[OneContestant], repetition: int) -> list[tuple
 
 
 class RankProcess:
-    """One rank of a command: its communicator, and the folder through which it talks to the command."""
+    """One rank of a command: its communicator, and the folder that it shares with the command."""
 
     def __init__(self, comm: MPI.Intracomm, folder: Path) -> None:
         self.comm = comm
         self.folder = folder
         self.facts: dict[str, Any] = {}
-        """What the first rank says of where it runs, beside which MPI."""
+        """Facts of the first rank about the run, besides its MPI."""
         self.task: dict[str, Any] = json.loads((folder / "task.json").read_text())
         if comm.size != self.task["ranks"]:
             raise RuntimeError(
@@ -71,27 +70,27 @@ class RankProcess:
             )
 
     def load(self, name: str) -> Any:
-        """An array of the command's, mapped into memory."""
+        """Maps an array of the command into memory."""
         return np.load(self.folder / f"{name}.npy", mmap_mode="r")
 
     def meet(self) -> None:
-        """A barrier that leaves the core to ranks that are not there yet."""
+        """Waits in a barrier that yields the core to ranks that have not arrived."""
         request = self.comm.Ibarrier()
         while not request.Test():
             os.sched_yield()
 
     def most_of(self, value: float) -> float:
-        """The largest of all ranks' values, on each of them."""
+        """The largest of all ranks' values, on every rank."""
         return max(self.comm.allgather(value))
 
     def report(self) -> None:
-        """Tell the command that another step is done."""
+        """Reports to the command that another step is done."""
         if self.comm.rank == 0:
             with (self.folder / "progress").open("ab") as file:
                 file.write(b".")
 
     def leave(self, **results: Any) -> None:
-        """Leave results to the command, and what they are of."""
+        """Stores results for the command, and facts about the run."""
         if self.comm.rank == 0:
             from mpi4py import MPI
 
@@ -102,7 +101,7 @@ class RankProcess:
 
 
 def settle(process: RankProcess, contestants: Sequence[str | None], runs: Sequence[Callable[[], None]]) -> None:
-    """Run each contestant until it makes no trials any more, so that what is timed is what a long loop takes."""
+    """Runs each contestant until its trials end, so that timed runs are those of a long loop."""
     for contestant, run_once in zip(contestants, runs, strict=True):
         process.meet()
         if contestant is not None and contestant.removesuffix(AGAIN) == AUTOMATIC:
@@ -112,19 +111,21 @@ def settle(process: RankProcess, contestants: Sequence[str | None], runs: Sequen
 
 
 def run(body: Callable[[RankProcess], None]) -> None:
-    """Run one rank in the folder that the command line names; a fault is left there as one line, and
-    ends all ranks."""
+    """Runs one rank in the folder that the command line names.
+
+    An error is stored there as one line, and ends all ranks.
+    """
     folder = Path(sys.argv[1])
     _leave_with(folder)
     comm = None
     try:
         comm = _world()
         body(RankProcess(comm, folder))
-    except Exception as error:  # whatever it is, the other ranks must not wait for this one
+    except Exception as error:  # any error, since the other ranks must not wait for this one
         text = " ".join(str(error).split()) or type(error).__name__
         where = f"rank {comm.rank}" if comm is not None else "a rank"
         kind = ELSEWHERE if getattr(error, "kind", None) == "remote" else ""
-        # Renamed when it is whole: another rank's fault may end this process at any time.
+        # Renamed once it is complete, since another rank's error may end this process at any time.
         unfinished = folder / f"unfinished-{os.getpid()}"
         unfinished.write_text(f"{kind}{where}: {text}")
         unfinished.rename(folder / f"fault-{os.getpid()}")
@@ -134,7 +135,7 @@ def run(body: Callable[[RankProcess], None]) -> None:
 
 
 def _leave_with(folder: Path) -> None:
-    """End this process when the command that it worked for has ended."""
+    """Ends this process when its command has ended."""
 
     def watch() -> None:
         while not _is_deserted(folder):
@@ -145,14 +146,14 @@ def _leave_with(folder: Path) -> None:
 
 
 def _is_deserted(folder: Path) -> bool:
-    """Whether the folder is gone, or the command was killed and could not take it along; then it goes now."""
+    """Returns whether the folder is gone, after removing it if its command was killed."""
     if not folder.exists():
         return True
     try:
         with (folder / HOLD).open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
-        return False  # the command has it; or there are no locks here, and the folder alone tells
+        return False  # the command holds the lock; or without file locks, only the folder counts
     shutil.rmtree(folder, ignore_errors=True)
     return True
 

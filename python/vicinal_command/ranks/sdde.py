@@ -1,4 +1,4 @@
-"""What one rank of `vicinal bench sdde` does.  Started by benchmarks/sdde.py."""
+"""Program of one rank of `vicinal bench sdde`, started by benchmarks/sdde.py."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TAG = 7
 
 
 class Asking:
-    """One rank's side of a case: what it asks of whom, and what it was asked."""
+    """One rank's side of a case: the requests to each owner, and the received requests."""
 
     def __init__(self, process: RankProcess, number: int) -> None:
         def load(name: str) -> npt.NDArray[np.int64]:
@@ -33,25 +33,25 @@ class Asking:
         self.fill(0)
 
     def fill(self, round_: int) -> None:
-        """As many values in each round, other ones; what was received is forgotten."""
+        """Sets as many values, different in each round, and forgets the received ones."""
         self.messages = dict(zip(self._owners, (own + round_ for own in self._own), strict=True))
         self.received: dict[int, npt.NDArray[np.int64]] = {}
 
     def delivered(self) -> list[tuple[int, bytes]]:
-        """Who has asked, and the bytes of what."""
+        """The askers, and the bytes of their requests."""
         return [(rank, self.received[rank].tobytes()) for rank in sorted(self.received)]
 
     def compute(self) -> None:
-        """Nothing: the exchange is all that is timed."""
+        """Does nothing: only the exchange is timed."""
 
     def right(self, round_: int) -> bool:
-        """Nothing was computed."""
+        """Returns true: there is no computed result."""
         del round_
         return True
 
 
 class Own:
-    """As programs do it with what MPI has: counts by a collective, then messages of known sizes."""
+    """The exchange with MPI alone: counts by a collective, then messages of known sizes."""
 
     def __init__(self, comm: MPI.Intracomm, case: Asking) -> None:
         self._comm, self._case = comm, case
@@ -74,11 +74,11 @@ class Own:
         return []
 
     def free(self) -> None:
-        """It holds nothing."""
+        """Does nothing: it owns no resources."""
 
 
 class ByMethod(Own):
-    """A method of vicinal's."""
+    """An exchange by one of vicinal's methods."""
 
     def __init__(self, comm: MPI.Intracomm, case: Asking, method: str, regions: str) -> None:
         super().__init__(comm, case)
@@ -89,7 +89,7 @@ class ByMethod(Own):
 
 
 def main(process: RankProcess) -> None:
-    """One rank, from its task to its results."""
+    """Runs one rank, from its task to its results."""
 
     def set_up(case: Asking, contestant: str | None) -> Exchange:
         if contestant is None:

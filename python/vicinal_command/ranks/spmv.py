@@ -1,4 +1,4 @@
-"""What one rank of `vicinal spmv` does.  Started by the spmv.py of the folder above."""
+"""Program of one rank of `vicinal spmv`, started by spmv.py of the parent folder."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ class Rank:
         shape = (count, count + len(self.needed))
         self.matrix = csr_array((values, places, row_starts - row_starts[0]), shape=shape)
 
-        # What is exchanged, always in the same place, since requests are set up for it.
+        # The exchanged vector, always in the same place, since requests are set up for it.
         self.vector = np.concatenate([self.x, np.empty_like(self.ghosts)])
         self.sides = self._sides(load)
 
     def run(self) -> None:
-        """Form, check and time every contestant's exchange, and leave the results in the folder."""
+        """Sets up, checks and times every contestant's exchange, and stores the results."""
         task = self.task
         contestants = task["contestants"]
-        # What is done once per communicator is not any contestant's set-up.
+        # Work that is done once per communicator is no contestant's set-up.
         for contestant in (contestants[0], MPI_OWN):
             self._form(contestant).free()
         setup = np.zeros((len(contestants), task["builds"]))
@@ -76,7 +76,7 @@ class Rank:
                 self.process.report()
             for index, exchange in enumerate(empty):
                 calls[index, repetition] = self._time(exchange)
-        # Once more with other values, which a stale ghost would not have.
+        # A second check with other values detects stale ghosts.
         correct &= np.array([self._check(exchange, 2.0) for exchange in exchanges])
 
         counts = np.array([exchange.counts() for exchange in exchanges])
@@ -85,7 +85,7 @@ class Rank:
             exchange.free()
 
     def _sides(self, load: Callable[[str], Any]) -> Sides:
-        """Who needs what of whom, as the command has found it; a rank's ghosts say whom it needs itself."""
+        """Neighbors and sent entries, from the command's input and this rank's ghosts."""
         rank = self.comm.rank
         owners = np.searchsorted(load("starts"), self.needed, side="right") - 1
         sources, received = np.unique(owners, return_counts=True)
@@ -106,7 +106,7 @@ class Rank:
         return Planned(halo, self.vector)
 
     def _form_empty(self, kind: str) -> Exchange:
-        """The same calls where nobody needs anything: what they cost in themselves."""
+        """An exchange of no data, which measures the calls' own cost."""
         if kind == MPI_OWN:
             return Own(self.comm, Sides.empty(), self.x, len(self.x))
         if kind == BY_HAND:
@@ -115,7 +115,7 @@ class Rank:
         return Planned(halo, self.x)
 
     def _time(self, exchange: Exchange) -> float:
-        """Seconds that each of the iterations takes."""
+        """Mean seconds of one iteration."""
         self.process.meet()
         begin = time.perf_counter()
         for _ in range(self.task["iterations"]):
@@ -123,9 +123,9 @@ class Rank:
         return (time.perf_counter() - begin) / float(self.task["iterations"])
 
     def _check(self, exchange: Exchange, factor: float) -> bool:
-        """Whether an exchange brings the right ghosts, and y = A x with them.
+        """Returns whether an exchange brings the right ghosts, and the right y = A x with them.
 
-        `factor` is a power of two, so that all scales exactly.
+        `factor` is a power of two, so that everything scales exactly.
         """
         count, vector = len(self.x), self.vector
         vector[:count] = self.x * factor

@@ -1,1 +1,1 @@
-"""`vicinal reproduce`: figures of published papers, simulated beside what their text says of them; a module for each paper."""
+"""`vicinal reproduce`: figures of published papers, simulated, one module per paper."""

@@ -1,7 +1,7 @@
-"""Bienz, Gautam and Kharel 2022: Bruck's allgather by locality.
+"""Bienz, Gautam and Kharel 2022: a locality-aware Bruck allgather.
 
-The paper measures allgathers of two integers per rank on up to 64 nodes, whose number is a power of the ranks per region, and one
-socket of each node is used.
+The paper measures allgathers of two integers per rank on up to 64 nodes, with one socket of each
+node in use. The number of nodes is a power of the ranks per region.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_NODES = 64
 PER_NODE = (4, 8, 16, 32)
 BLOCK = 8
 BLOCKS = (4, 8, 32, 128, 512)
-"""Of figure 8, which the paper models on 1,024 regions; here on 16."""
+"""Block sizes of figure 8, which the paper models on 1,024 regions; here there are 16."""
 SIZES_ON = (16, 16)
 MORE = "the improvement grows with the ranks per region: of 32 over that of 4"
 
@@ -75,7 +75,7 @@ def _reproduce(scope: Scope, profile: Profile, advance: Advance) -> Outcome:
 
 
 def _powers(base: int, most: int) -> list[int]:
-    """Powers of the ranks per region, as the paper has them; where none but that of 0 fits, as many nodes as there may be."""
+    """Powers of the ranks per region, as in the paper; if none fits, `most`."""
     found = [base**power for power in range(1, 7) if base**power <= most]
     return found or [most]
 

@@ -1,7 +1,7 @@
 """Collom, Li and Bienz 2023: persistent neighborhood collectives in the V-cycle of an algebraic multigrid solver.
 
-What is simulated is what `vicinal bench amg` shows: the halo exchange of each level's matrix, by the paper's three algorithms and
-by vicinal's own.
+It simulates what `vicinal bench amg` shows: the halo exchange of each level's matrix, by the
+paper's three algorithms and by vicinal's own.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ RULES = (
 
 def _reproduce(scope: Scope, profile: Profile, advance: Advance) -> Outcome:
     outcome = Outcome()
-    # No fewer ranks than two sockets have.
+    # At least as many ranks as two sockets have.
     ranks = [count // scope.fraction for count in RANKS if count // scope.fraction >= 2 * PER_SOCKET]
     if not ranks:
         raise CommandError(f"1/{scope.fraction} of {MOST:,} ranks are fewer than two sockets of {PER_SOCKET}; give a smaller --fraction")
@@ -87,7 +87,7 @@ def _keep(outcome: Outcome, kind: str, sums: Sequence[dict[str, Any]], rows: Seq
     last = sums[-1]
     gains = {name: last[STANDARD] / last[name] for name in (AGGREGATING, DEDUPLICATING, CHOSEN)}
     at = f"{kind} scaling, {last['ranks']:,} ranks"
-    # The paper's numbers are those of its most ranks: what is found on fewer has keys of its own.
+    # The paper's numbers are those of its most ranks. Results on fewer ranks have other keys.
     suffix = "" if last["ranks"] == most else f"-at-{last['ranks']}"
     for name in (AGGREGATING, DEDUPLICATING):
         outcome.found.append(Found.one(f"{kind}-{name}{suffix}", gains[name], f"{at}: standard over {name}"))
@@ -126,7 +126,7 @@ def _of_levels(levels: Sequence[dict[str, LevelRow]]) -> list[Figure]:
 
 
 def _scaling(scaling: dict[str, list[dict[str, Any]]], scope: Scope) -> Figure:
-    """Figure 11: times of all levels by ranks, and what the text says of the last."""
+    """Figure 11: times of all levels by ranks, and the text's numbers for the most ranks."""
     points = [
         Point(f"{kind} scaling", each.name, case["ranks"], case[each.name])
         for kind, cases in scaling.items()

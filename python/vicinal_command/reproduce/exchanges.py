@@ -1,4 +1,4 @@
-"""Plans of the papers' algorithms, priced: which planner stands for which, and how ranks of a region hand each other values."""
+"""Priced plans of the papers' algorithms: the planner of each, and the transport inside regions."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One way to carry out an exchange."""
+    """One implementation of an exchange."""
 
     name: str
-    """What the figures call it."""
+    """Name in the figures."""
     planner: str
     shared: bool = False
-    """Ranks of a host hand each other values through shared memory; else, as in the papers, by messages."""
+    """True if ranks of a host exchange values through shared memory; else by messages."""
 
     def plan(
         self, patterns: Patterns, element_bytes: int, machine: Machine, profile: Profile, *, one_block: bool = False,
@@ -40,12 +40,12 @@ class Algorithm:
 
 
 def microseconds(plans: PlanSet, profile: Profile, element_bytes: int) -> float:
-    """What one execution takes."""
+    """Predicted time of one execution."""
     return interruptible(partial(predict, plans, profile, element_bytes)).microseconds
 
 
 def machine_of(ranks: int, ranks_per_host: int, sockets: int, *, regions: str) -> Machine:
-    """Hosts of so many sockets; planners are told that those are the regions, or the hosts."""
+    """Hosts of `sockets` sockets each. The planners' regions are those sockets, or the hosts."""
     from vicinal import _core
 
     if ranks % ranks_per_host or ranks_per_host % sockets:
@@ -56,7 +56,7 @@ def machine_of(ranks: int, ranks_per_host: int, sockets: int, *, regions: str) -
 
 
 def gather_patterns(graph: Workload) -> Patterns:
-    """The neighborhood allgather of a graph: each rank sends one block, the same on all of its edges."""
+    """The neighborhood allgather of a graph: each rank sends the same block on all of its edges."""
     from vicinal import _core
 
     block = [(0, 0, 1)]
@@ -77,10 +77,10 @@ def gather_patterns(graph: Workload) -> Patterns:
 
 
 def geometric_mean(values: Iterable[float]) -> float:
-    """Of ratios."""
+    """Geometric mean of ratios."""
     return float(np.exp(np.mean(np.log(list(values)))))
 
 
 def fraction_of(count: int, fraction: int, least: int) -> int:
-    """A part of a number of nodes, but no less than `least`."""
+    """A fraction of a number of nodes, but at least `least`."""
     return max(least, count // fraction)

@@ -1,9 +1,10 @@
-"""Geyko, Collom, Schafer, Bridges and Bienz 2023: a sparse dynamic data exchange that goes by locality.
+"""Geyko, Collom, Schafer, Bridges and Bienz 2023: a locality-aware sparse dynamic data exchange.
 
-A rank asks the owners of what its rows refer to.  What is sent is priced, one message for each pair of ranks: the standard
-methods send to each owner; algorithm 3 sends to each node, to the rank there with the sender's place, and then inside
-nodes.  How ranks learn that all has come is added by closed forms: an MPI_Allreduce of a count for each rank by halving and
-doubling (2 log2 p steps), or a barrier of log2 p steps.  What vicinal's methods take is told by benchmarks/sdde_times.py.
+A rank sends requests to the owners of the columns of its rows. Messages are priced, one for each
+pair of ranks. The standard methods send to each owner. Algorithm 3 sends to each node, to the rank
+there with the sender's place, and then inside nodes. Closed forms add the detection of completion:
+an MPI_Allreduce of counts by halving and doubling (2 log2 p steps), or a barrier (log2 p steps).
+See benchmarks/sdde_times.py for vicinal's methods.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 
 NODES, PER_NODE = (2, 4, 8, 16, 32, 64), 32
 MATRICES = ("helmholtz_2D",)
-"""Where none is given: an example of PyAMG's."""
+"""Default: an example of PyAMG's."""
 COUNT_BYTES = 4
 RECORD_WORDS = 1
-"""Of algorithm 3, beside the indices: a rank and how many they are."""
+"""Words of a record of algorithm 3 besides the indices: a rank and the number of indices."""
 
 PERSONALIZED, NONBLOCKING, LOCALITY = "personalized", "nonblocking", "locality"
 AUTOMATIC = "automatic"
@@ -51,19 +52,19 @@ RULES = (
 
 @dataclass(frozen=True)
 class Case:
-    """A matrix on so many nodes: times in microseconds, and messages between nodes."""
+    """A matrix on a number of nodes: times in microseconds, and messages between nodes."""
 
     matrix: str
     nodes: int
     published: Mapping[str, float]
     ours: Mapping[str, float]
     standard: int
-    """The most of a rank."""
+    """The most messages of a rank."""
     aggregated: int
 
     @property
     def gain(self) -> float:
-        """What the published algorithm brings over the second best."""
+        """Speed-up of the published algorithm over the second best."""
         return min(self.published[PERSONALIZED], self.published[NONBLOCKING]) / self.published[LOCALITY]
 
 
@@ -128,9 +129,9 @@ def _case(matrix: Matrix, nodes: int, profile: Profile) -> Case:
 
 
 def _algorithm_3(requests: Requests, machine: Machine, profile: Profile) -> tuple[float, float, int]:
-    """Times of the messages between nodes and of those inside, and how many a rank has between nodes at most.
+    """Times of messages between and inside nodes, and the most of a rank between nodes.
 
-    A rank keeps the sender's place in its node, so the one that hands on is where both meet.
+    Messages keep the sender's place in its node, so the forwarding rank is the one with that place.
     """
     ranks, words = requests.ranks, np.diff(requests.starts) + RECORD_WORDS
     source, destination = requests.sources, requests.destinations
@@ -147,7 +148,7 @@ def _algorithm_3(requests: Requests, machine: Machine, profile: Profile) -> tupl
 
 
 def _allreduce(level: LevelCost, ranks: int) -> float:
-    """Of a count for each rank: reduce and scatter by halving, then gather by doubling."""
+    """Time of an allreduce of a count per rank: reduce-scatter by halving, gather by doubling."""
     return 2 * sum(us(level, ranks * COUNT_BYTES >> step) for step in range(1, rounds(ranks) + 1))
 
 

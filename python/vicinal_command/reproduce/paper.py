@@ -1,7 +1,8 @@
-"""What the reproductions of papers have in common: what a paper says, what is found here, and figures of both.
+"""Shared parts of the reproductions of papers: published numbers, results, and figures.
 
-A paper's figures are pictures, and its text gives few of their numbers: those stand in a table of `Published`, each with its place.  A
-reproduction computes `Found` of the same keys, and whole `Figure`s, in which the published numbers are marked.
+A paper's figures are pictures, and its text gives few of their numbers. A table of `Published`
+holds these, each with its place in the paper. A reproduction computes `Found` with the same keys,
+and whole `Figure`s that mark the published numbers.
 """
 
 from __future__ import annotations
@@ -16,30 +17,30 @@ if TYPE_CHECKING:
     from vicinal._core import Profile
 
 HERE = "vicinal"
-"""What is found of vicinal's own, for which there is nothing published, has keys that begin so."""
+"""Prefix of the keys of vicinal's own results, for which nothing is published."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """A number of the paper's text; a range where that gives one, open where it says no more than that something is above a number."""
+    """A number or range in the paper's text. A range is open if only a lower bound is given."""
 
     key: str
     what: str
     place: str
-    """Where in the paper it stands."""
+    """Its place in the paper."""
     low: float
     high: float
     unit: str = "×"
 
     @staticmethod
     def one(key: str, what: str, place: str, value: float, unit: str = "×") -> Published:
-        """A single number."""
+        """Makes a single number."""
         return Published(key, what, place, value, value, unit)
 
 
 @dataclass(frozen=True)
 class Found:
-    """The same here, or of vicinal's own; `what` says what it is where the paper has nothing of the kind."""
+    """A number found here. `what` describes it if the paper has no such number."""
 
     key: str
     low: float
@@ -49,7 +50,7 @@ class Found:
 
     @staticmethod
     def one(key: str, value: float, what: str = "", unit: str = "×") -> Found:
-        """A single number."""
+        """Makes a single number."""
         return Found(key, value, value, what, unit)
 
 
@@ -64,40 +65,40 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Figure:
-    """One of the paper's figures, or of ours after it."""
+    """One of the paper's figures, or one of vicinal's own in their style."""
 
     name: str
-    """Of its files, such as figure-11a."""
+    """Base name of its files, such as figure-11a."""
     title: str
     x_label: str
     y_label: str
     points: Sequence[Point]
     published: Sequence[Point] = ()
-    """Those that the text gives."""
+    """Numbers given in the text."""
     log_x: bool = False
     log_y: bool = False
 
 
 @dataclass
 class Outcome:
-    """What a reproduction comes to."""
+    """Results of a reproduction."""
 
     figures: list[Figure] = field(default_factory=list)
     found: list[Found] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """What could not be looked at, or is not as in the paper."""
+    """Omitted parts, and differences from the paper."""
 
 
 @dataclass(frozen=True)
 class Scope:
-    """How much of it is looked at."""
+    """Extent of a reproduction."""
 
     fraction: int
-    """Of the paper's nodes, rows and the like, one part in so many."""
+    """Divisor of the paper's nodes, rows and the like."""
     memory: float | None
     """Gigabytes that may be used; None: all that is available."""
     matrices: Sequence[str]
-    """Those given on the command line, for papers whose matrices are not part of it."""
+    """Matrices from the command line, for papers whose matrices are not included."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,6 @@ class Paper:
     title: str
     published: Sequence[Published]
     reproduce: Callable[[Scope, Profile, Advance], Outcome]
-    """Advances to 1."""
+    """Runs the reproduction, and advances to 1."""
     rules: Sequence[str]
-    """What is simulated, and what in the paper it stands for."""
+    """Notes on the simulated parts, and on the parts of the paper that they represent."""

@@ -1,4 +1,4 @@
-"""Runs the reproduction of a paper, and shows and writes what it comes to."""
+"""Runs the reproduction of a paper, and shows and writes its results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAPERS: dict[str, Paper] = {
 
 
 class ResultRow(TypedDict):
-    """A published number beside the one found; None where there is none."""
+    """A published number beside the number found; None for a missing one."""
 
     key: str
     what: str
@@ -35,12 +35,12 @@ class ResultRow(TypedDict):
     found_low: float | None
     found_high: float | None
     off: float | None
-    """Found over published, of a range of its upper ends; None where that is open, or less is looked at than the paper's size."""
+    """Found over published, at the upper ends; None if that is open, or below the paper's size."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What `vicinal reproduce` was asked for."""
+    """Arguments of `vicinal reproduce`."""
 
     paper: str
     folder: str
@@ -50,13 +50,13 @@ class Request:
 
 
 def reproduce(request: Request) -> int:
-    """Simulate, write a CSV file and a picture for each figure, and show the table.  Returns the exit status."""
+    """Simulates, writes CSV and picture per figure, shows the table. Returns the exit status."""
     profile = profile_of(request.profile)
     paper = PAPERS[request.paper]
     folder = Path(request.folder)
     if not folder.is_dir():
         raise CommandError(f"cannot write to {folder}: there is no such folder; make it first")
-    plot_file(str(folder / f"{paper.name}.png"))  # before anything is computed in vain
+    plot_file(str(folder / f"{paper.name}.png"))  # checks it before any computation
     with progress(f"simulating {paper.name}", 1) as advance:
         outcome = paper.reproduce(request.scope, profile, advance)
     for figure in outcome.figures:
@@ -77,7 +77,7 @@ def reproduce(request: Request) -> int:
 
 
 def results(paper: Paper, outcome: Outcome, *, whole: bool) -> list[ResultRow]:
-    """What is published beside what is found, then what is found beyond that."""
+    """Published numbers beside those found, then the other numbers found."""
     found = {each.key: each for each in outcome.found}
     rows = []
     for each in paper.published:
@@ -98,7 +98,7 @@ def results(paper: Paper, outcome: Outcome, *, whole: bool) -> list[ResultRow]:
 
 
 def as_csv(figure: Figure) -> str:
-    """A line for each point, in the order of the figure; published ones are marked."""
+    """One line per point, in the order of the figure, with published points marked."""
     lines: list[Sequence[Any]] = [("panel", "series", figure.x_label, figure.y_label, "published")]
     lines += [(*point, "no") for point in figure.points]
     lines += [(*point, "yes") for point in figure.published]
@@ -134,7 +134,7 @@ COLUMNS = (
 
 
 def _draw(path: Path, kind: str, paper: Paper, figure: Figure) -> None:
-    """A panel beside the other, a line for each series, and a star for each published number."""
+    """Draws the panels, a line for each series, and a star for each published number."""
     panels = list(dict.fromkeys(point.panel for point in figure.points))
     series = list(dict.fromkeys(point.series for point in (*figure.points, *figure.published)))
     across = min(3, len(panels))

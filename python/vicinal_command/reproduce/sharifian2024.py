@@ -1,6 +1,7 @@
 """Sharifian, Sojoodi and Afsahi 2024: neighborhood allgather by distance halving.
 
-Graphs and sizes are those of the paper's sections VII-A and VII-B.  MPI's default is one message per edge.
+Graphs and sizes are those of the paper's sections VII-A and VII-B. MPI's default is one message per
+edge.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ DENSITIES = (0.05, 0.1, 0.3, 0.5, 0.7)
 RANDOM_SIZES = (32, 4096, 65536, 4 << 20)
 RANDOM_NODES, RANDOM_PER_NODE = 60, 36
 NEIGHBORHOODS = ((1, 2), (2, 2), (3, 2), (1, 3), (2, 3), (1, 4))
-"""Radius and dimensions; the text does not list those of figure 6."""
+"""Radius and dimensions. The text does not list those of figure 6."""
 MOORE_SIZES = (4 << 10, 256 << 10, 4 << 20)
 MOORE_NODES, MOORE_PER_NODE = 64, 32
 FEW_NODES, FEW_PER_NODE = 512, 4
-"""Not of the paper: as where a node has a rank for each of its GPUs."""
+"""Not in the paper: nodes with one rank for each GPU."""
 FEW_DENSITIES = (0.05, 0.3)
 FEW_SIZES = (32, 4096)
 SOCKETS = 2
 PLANNED_BYTES = 4096
-"""Plans of these are the same for all sizes."""
+"""Bytes for which plans are made that are the same for all sizes."""
 ONE_PLAN = (DEFAULT, HALVING)
 
 FIGURE_5, FIGURE_6 = "section VII-A, figure 5", "section VII-B, figure 6"
@@ -64,19 +65,19 @@ RULES = (
 
 @dataclass(frozen=True)
 class Times:
-    """Of each algorithm, in one graph with one size."""
+    """Times of each algorithm, on one graph with one size."""
 
     graph: str
     size: int
     of: Mapping[Algorithm, float]
 
     def over(self, other: Algorithm) -> float:
-        """How often distance halving's time goes into another's."""
+        """Another algorithm's time over that of distance halving."""
         return self.of[other] / self.of[HALVING]
 
 
 class Cluster:
-    """So many ranks on nodes of two sockets, on which graphs are planned and priced."""
+    """Ranks on nodes of two sockets, on which graphs are planned and priced."""
 
     def __init__(self, profile: Profile, ranks: int, per_node: int) -> None:
         self.profile = profile
@@ -87,11 +88,11 @@ class Cluster:
         return self.by_node if algorithm.shared else self.by_socket
 
     def plan(self, algorithm: Algorithm, patterns: Patterns, size: int) -> PlanSet:
-        """Its plans for blocks of this size."""
+        """The algorithm's plans for blocks of this size."""
         return algorithm.plan(patterns, size, self._machine(algorithm), self.profile, one_block=True)
 
     def times(self, graph: Workload, name: str, sizes: Sequence[int]) -> Iterator[Times]:
-        """By size."""
+        """Times of all algorithms, by size."""
         patterns = gather_patterns(graph)
         found: dict[int, dict[Algorithm, float]] = {size: {} for size in sizes}
         for algorithm in ALGORITHMS:
@@ -170,7 +171,7 @@ def _speedups(kind: str, times: Sequence[Times]) -> list[Found]:
     graphs = list(dict.fromkeys(each.graph for each in times))
 
     def means(other: Algorithm) -> list[float]:
-        """By graph the mean of all sizes, which is the paper's."""
+        """Mean over all sizes by graph, as in the paper."""
         return [float(np.mean([each.over(other) for each in times if each.graph == graph])) for graph in graphs]
 
     default, common = means(DEFAULT), means(COMMON)
@@ -182,7 +183,7 @@ def _speedups(kind: str, times: Sequence[Times]) -> list[Found]:
 
 
 def _example(scope: Scope, profile: Profile) -> list[Found]:
-    """Section V-A's: 50 nodes of 40 ranks."""
+    """The example of section V-A: 50 nodes of 40 ranks."""
     if scope.fraction > 1:
         return []
     ranks, per_node = 2000, 40

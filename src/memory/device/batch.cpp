@@ -20,7 +20,7 @@ std::shared_ptr<const Words> Batches::words(MemoryKind& memory) {
   return words;
 }
 
-/// Of kernels that have told and that nobody has looked at since.
+/// Reclaims the completion flags of kernels that have completed but were not polled since.
 void Batches::reclaim_words() {
   for (const auto& batch : busy_) {
     if (batch->end.word == nullptr || !batch->end.is_told()) continue;
@@ -40,7 +40,7 @@ Batches::Batch& Batches::open_batch() {
   if (open_ != nullptr) return *open_;
   if (idle_.empty()) {
     auto made = std::make_unique<Batch>();
-    // So that neither a launch nor a giving back needs memory.
+    // So neither launch_open() nor forget() allocates.
     idle_.reserve(busy_.size() + 1);
     busy_.reserve(busy_.size() + 1);
     busy_.push_back(std::move(made));
@@ -56,7 +56,7 @@ Batches::Place Batches::add(Move move, std::size_t threads, void* event) {
   const Lock lock(mutex_);
   Batch& batch = open_batch();
   Moves<most>& moves = batch.moves;
-  // How many blocks each has is known only when all are.
+  // Stores the number of blocks that this move can use; the launch assigns its first block.
   move.first_block = static_cast<unsigned>(std::min<std::size_t>(
       (threads + Device::threads_per_block - 1) / Device::threads_per_block, Device::most_blocks));
   const Place place{&batch, moves.count};
@@ -118,7 +118,7 @@ void Batches::put(Batch& batch) {
       driver.call(driver.calls.record_event, batch.event, batch.stream);
     }
   } catch (...) {
-    // What was launched all the same must not write any more when this is told.
+    // Nothing already launched may still write when the caller learns of the failure.
     device_.settle(batch.stream);
     throw;
   }
@@ -169,7 +169,7 @@ bool Batches::look_at(Batch& batch, bool ask_at_once) noexcept {
 }
 
 void Batches::settle(Batch& batch) noexcept {
-  // A failure may be that of something else before, told of once.
+  // The first failure may belong to an earlier operation, and is reported only once.
   for (int attempt = 0; attempt < 2; ++attempt) {
     try {
       const Device::Current current(device_);
@@ -197,7 +197,7 @@ void Batches::have_stream_await(Batch& batch, void* stream) {
   const Device::Current current(device_);
   if (batch.end.word != nullptr) {
     driver.call(driver.calls.record_event, batch.event, batch.stream);
-    batch.end.word = nullptr;  // from now on the event tells
+    batch.end.word = nullptr;  // from now on the event signals
   }
   driver.call(driver.calls.have_stream_await, stream, batch.event, 0U);
 }
@@ -210,7 +210,7 @@ void Batches::leave(Place place) noexcept {
     batch.events[place.number] = nullptr;
   } else if (!batch.over && !batch.fault) {
     settle(batch);
-    // The event may be that of who leaves, so others are not to ask it.
+    // The leaving user may own the event, so nobody may query it later.
     if (!look_at(batch, true)) batch.over = true;
   }
   if (--batch.users == 0 && batch.launched) forget(batch);

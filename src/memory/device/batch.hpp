@@ -1,8 +1,10 @@
-// What kernels are asked for together: a launch costs more than most copies of a halo, of which a rank has one for each
-// neighbour. So what begins between two calls of launch() is one kernel, and over when all of it is.
+// Batches of copies. A kernel launch costs more than most copies of a halo, and a rank has one copy
+// per neighbor. So all copies begun between two calls of launch() run in one kernel, and complete
+// together.
 //
-// A small kernel tells by a word (words.hpp) that it is over; a large one, a copy of the driver's, and one that somebody's
-// stream waits for, by an event. Any thread may call any of this, and whoever calls need not have the device as the current one.
+// A small kernel signals completion by a completion flag (words.hpp). A large kernel, a driver's
+// copy, and a kernel that a stream waits for signal by an event. The class is thread-safe; the
+// caller need not make the device current.
 #pragma once
 
 #include <array>
@@ -23,19 +25,22 @@ class Device;
 
 class Batches {
  public:
-  /// As many as fit into the arguments of a kernel.
+  /// Maximum number of moves that fit into the arguments of a kernel.
   static constexpr std::size_t most = 64;
-  /// As many as kernel copy_batch_few has: its arguments are there 1 us sooner than those of copy_batch (H100).
+  /// Number of moves of kernel copy_batch_few. Its arguments arrive 1 us sooner than those of
+  /// copy_batch (H100).
   static constexpr std::size_t few = 4;
-  /// Kernels of more blocks tell by an event. So many have a multiprocessor each, on most devices, and fences as they end that hold
-  /// nobody up; more have that much to do that it does not matter how they tell.
+  /// Kernels of more blocks signal by an event. On most devices this many blocks each have a
+  /// multiprocessor, so their final fences delay nothing. Larger kernels run so long that the kind
+  /// of signal does not matter.
   static constexpr std::size_t most_telling_blocks = 64;
-  /// A word that never comes, since its kernel has failed, is asked the driver for at each so-manieth look. A kernel of 8 us is
-  /// looked at some 20 times, so few are asked for; and a failure is known after some 10 us.
+  /// Number of polls of a flag per query of the driver; a failed kernel never sets its flag. A
+  /// kernel of 8 us is polled some 20 times, so queries are rare, and a failure is known after some
+  /// 10 us.
   static constexpr unsigned looks_per_question = 32;
-  /// How many threads move a piece: as many as execute together.
+  /// Number of threads that move a piece: a warp.
   static constexpr unsigned team = 32;
-  /// What kernels take.
+  /// Argument of the kernels.
   template <std::size_t most_moves>
   struct Moves {
     unsigned count = 0;
@@ -47,39 +52,43 @@ class Batches {
   Batches(const Batches&) = delete;
   Batches& operator=(const Batches&) = delete;
 
-  /// Some moves that are launched together.
+  /// Moves that are launched together.
   struct Batch {
     Moves<most> moves;
-    std::array<void*, most> events{};  ///< of those that have not left before it was launched
-    std::size_t users = 0;             ///< that have not seen it over
+    std::array<void*, most> events{};  ///< of the moves that had not left before the launch
+    std::size_t users = 0;             ///< number of users that have not seen it complete
     void* stream = nullptr;
     std::shared_ptr<const Words> words;  ///< kept while the kernel may write to them
-    int word = 0;                        ///< which of them, if there are any
+    int word = 0;                        ///< index of the completion flag, if there is one
     End end;
-    void* event = nullptr;  ///< one of the events, which tells that it is over where no word does
+    void* event = nullptr;  ///< one of `events`; signals completion if no flag does
     unsigned looks = 0;
     bool launched = false;
     bool over = false;
     std::exception_ptr fault;
   };
 
-  /// What kernels write to who tell by a word; null where they cannot, and events tell. Whoever adds moves keeps them as long as
-  /// that, so that nothing is allocated when one is launched. Throws what the driver fails with.
+  /// Returns the completion flags; null if the kernels cannot set flags, and events signal. A
+  /// caller that adds moves keeps the pointer meanwhile, so that launching allocates nothing.
+  /// Throws the driver's error.
   [[nodiscard]] std::shared_ptr<const Words> words(MemoryKind& memory);
 
   struct Place {
     Batch* batch = nullptr;
     std::size_t number = 0;
   };
-  /// Adds a move of that many threads' work. The event is its owner's, and stays as long as it takes part.
+  /// Adds a move that is work for `threads` threads. The caller owns the event, and keeps it while
+  /// it uses the batch.
   Place add(Move move, std::size_t threads, void* event);
-  /// Puts what has been added on a stream.
+  /// Puts the added moves on a stream.
   void launch() noexcept;
-  /// Whether it is over. Throws what it has failed with; whoever has got an answer but false has nothing to do with it any more.
+  /// Returns whether the batch has completed. Throws its error. After true or an error, the caller
+  /// must not use the batch again.
   bool poll(Batch& batch);
-  /// Has what is put on a stream from now on come after it, which is launched for that.
+  /// Makes later work on `stream` wait for the batch; launches the batch if necessary.
   void have_stream_await(Batch& batch, void* stream);
-  /// Leaves it before it is known to be over; it touches the move's memory no more.
+  /// Leaves a batch before it is known to be complete. The batch no longer accesses the memory of
+  /// this move.
   void leave(Place place) noexcept;
 
  private:
@@ -89,12 +98,13 @@ class Batches {
   void give_back_word(Batch& batch) VICINAL_REQUIRES(mutex_);
   void put(Batch& batch) VICINAL_REQUIRES(mutex_);
   void launch_kernel(Batch& batch) VICINAL_REQUIRES(mutex_);
-  /// Whether it has ended, well or not. What a word does not tell is asked the driver for now and then, or at once.
+  /// Returns whether the batch has ended, successfully or not. If the flag is not set, asks the
+  /// driver: at once if `ask_at_once`, else occasionally.
   bool look_at(Batch& batch, bool ask_at_once) noexcept VICINAL_REQUIRES(mutex_);
   bool ask_driver(Batch& batch) VICINAL_REQUIRES(mutex_);
-  /// Waits until its stream has done all that was put on it, whatever has failed before.
+  /// Waits until its stream has finished all work, even after failures.
   void settle(Batch& batch) noexcept VICINAL_REQUIRES(mutex_);
-  /// That of the only one which has not left.
+  /// Returns the only move that has not left.
   static const Move& only(const Batch& batch);
   void forget(Batch& batch) noexcept VICINAL_REQUIRES(mutex_);
 
@@ -102,11 +112,11 @@ class Batches {
   Mutex mutex_;
   std::vector<std::unique_ptr<Batch>> idle_ VICINAL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Batch>> busy_ VICINAL_GUARDED_BY(mutex_);
-  Batch* open_ VICINAL_GUARDED_BY(mutex_) = nullptr;  ///< of the busy ones
+  Batch* open_ VICINAL_GUARDED_BY(mutex_) = nullptr;  ///< one of the busy ones
   std::weak_ptr<const Words> words_ VICINAL_GUARDED_BY(mutex_);
-  std::uint64_t free_words_ VICINAL_GUARDED_BY(mutex_) = ~std::uint64_t{0};  ///< bits
+  std::uint64_t free_words_ VICINAL_GUARDED_BY(mutex_) = ~std::uint64_t{0};  ///< a bit per flag
   static_assert(Words::count == 64);
-  /// Kernels that tell by a word, up to now: no two by the same number.
+  /// Number of kernels with a flag so far; each writes its own number.
   unsigned long long told_ VICINAL_GUARDED_BY(mutex_) = 0;
 };
 

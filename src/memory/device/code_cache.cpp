@@ -1,4 +1,4 @@
-// Code on the disk: one file for each key, which begins with a line that says what follows.
+// Code on the disk: one file per key. Its first line describes the code that follows.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,12 +28,12 @@ std::string hex(std::uint64_t number) {
   return text.str();
 }
 
-/// What code depends on besides its key.
+/// Adds what the code depends on besides its key.
 std::string with_source(const std::string& key) {
   return key + " of " + hex(hash(kernel_source()));
 }
 
-/// The first line of a file: what the code is, how long, and what it adds up to.
+/// Returns the first line of a file: the key, the size and a checksum of the code.
 std::string heading(const std::string& key, std::string_view code) {
   return "vicinal kernels 1 " + with_source(key) + " " + std::to_string(code.size()) + " " +
          hex(hash(code));
@@ -44,7 +44,7 @@ std::string variable(const char* name) {
   return text != nullptr ? text : "";
 }
 
-/// The folder, made where `make` says so; "" where there is no place for it.
+/// Returns the directory, created if `make`; "" if there is no place for it.
 std::string folder(bool make) {
   std::string path = variable("XDG_CACHE_HOME");
   if (path.empty() && !variable("HOME").empty()) path = variable("HOME") + "/.cache";
@@ -84,7 +84,7 @@ std::optional<std::string> cached_code(const std::string& key) {
 void cache_code(const std::string& key, std::string_view code) noexcept try {
   const std::string path = path_in(folder(true), key);
   if (path.empty()) return;
-  // Others may be writing the same: each a file of its own, of which one takes the place at a time.
+  // Other processes may write the same file: each writes its own, and rename() replaces atomically.
   std::string fresh = path + ".XXXXXX";
   const int file = mkostemp(fresh.data(), O_CLOEXEC);
   if (file < 0) return;
@@ -93,7 +93,7 @@ void cache_code(const std::string& key, std::string_view code) noexcept try {
     unlink(fresh.c_str());
   }
 } catch (const std::exception&) {
-  // Without memory for names there is no cache.
+  // Out of memory: the code is not cached.
 }
 
 }  // namespace vicinal::device

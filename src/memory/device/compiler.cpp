@@ -10,7 +10,7 @@
 
 namespace vicinal::device {
 
-/// What is compiled; given back at the end.
+/// A program to compile; destroyed at the end.
 class Compiler::Program {
  public:
   Program(const Calls& calls, std::string_view source) : calls_(calls) {

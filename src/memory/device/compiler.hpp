@@ -1,5 +1,6 @@
-// The kernels of a device: compiled when vicinal was built, where CUDA was there; else at run time by NVIDIA's NVRTC or
-// AMD's hipRTC, or read from the disk where one of them has compiled the same source for the same architecture before.
+// Code of the kernels of a device. The build compiles it if CUDA is present. Otherwise NVIDIA's
+// NVRTC or AMD's hipRTC compiles it at run time. The disk caches that code per source and
+// architecture.
 #pragma once
 
 #include <optional>
@@ -10,18 +11,19 @@
 
 namespace vicinal::device {
 
-/// A run-time compiler's library: the driver's own where that has one, else that of its vendor.
+/// A run-time compiler's library: the driver's own if it contains one, else its vendor's.
 class Compiler {
  public:
-  /// Of none, `why()` tells the reason.
+  /// Opens the library. On failure `why()` gives the reason.
   explicit Compiler(const Driver& driver);
   [[nodiscard]] explicit operator bool() const { return why_.empty(); }
   [[nodiscard]] const std::string& why() const { return why_; }
-  /// "NVRTC 12.9"
+  /// For example "NVRTC 12.9".
   [[nodiscard]] const std::string& version() const { return version_; }
-  /// What the driver loads as a module. For NVIDIA's architecture "sm_90", or for one that this compiler does not
-  /// know as code that the driver compiles on; AMD's compiler looks for itself. Throws an
-  /// unsupported fault with the compiler's own words.
+  /// Returns code that the driver loads as a module. `architecture` is NVIDIA's, such as "sm_90";
+  /// AMD's compiler detects its own. For an architecture that NVIDIA's compiler does not know,
+  /// returns code that the driver compiles further. Throws an unsupported fault with the compiler's
+  /// log.
   [[nodiscard]] std::string compile(std::string_view source, const std::string& architecture) const;
 
  private:
@@ -42,23 +44,25 @@ class Compiler {
   std::string version_;
 };
 
-/// A file of code on the disk: under XDG_CACHE_HOME, else under .cache in HOME. The key says all that the code
-/// depends on. What is there but is not whole, or of another key, counts as nothing.
+/// Reads code from the cache, under XDG_CACHE_HOME or else under .cache in HOME. The key names all
+/// that the code depends on besides the source. Returns nothing if the file is incomplete or has
+/// another key.
 [[nodiscard]] std::optional<std::string> cached_code(const std::string& key);
-/// Whole or not at all, and never a fault: without a cache code is compiled again next time.
+/// Writes the code to the cache, atomically. Reports no failure: without a cache the code is
+/// compiled again next time.
 void cache_code(const std::string& key, std::string_view code) noexcept;
-/// Where that file is; "" where there is no place for it.
+/// Returns the path of that file; "" if there is no directory for it.
 [[nodiscard]] std::string cache_path(const std::string& key);
 
-/// The code of all kernels for NVIDIA's GPUs, as CUDA's compiler has made it when vicinal was built; empty where it was
-/// not there. A driver may know too little, or a GPU be too old or new, for it.
+/// Returns the code of all kernels for NVIDIA's GPUs from the build; empty if CUDA was absent. The
+/// driver or the GPU may not support it.
 [[nodiscard]] std::string_view precompiled_kernels();
 
-/// The source of all kernels.
+/// Returns the source of all kernels.
 [[nodiscard]] std::string_view kernel_source();
 
-/// The code of all kernels for a device of the current thread's. Throws an unsupported fault where it can neither be
-/// found nor be compiled.
+/// Returns the code of all kernels for the thread's current device. Throws an unsupported fault if
+/// it can be neither found nor compiled.
 [[nodiscard]] std::string kernel_code(const Driver& driver, const std::string& architecture);
 
 }  // namespace vicinal::device

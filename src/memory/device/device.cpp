@@ -14,22 +14,24 @@ namespace vicinal::device {
 
 namespace {
 
-/// Of streams: they do not wait for the program's default stream, as the flag says in both interfaces.
+/// Flag for streams that do not wait for the program's default stream; both interfaces use this
+/// value.
 constexpr unsigned non_blocking = 1;
-/// Of events that are only asked whether they have happened.
+/// Flag for events without timing.
 constexpr unsigned without_timing = 2;
 
-/// How a thread that says so has calls do whatever they do while another captures: its own streams are not captured.
+/// Capture mode in which a thread may make any call while another thread captures. The private
+/// streams are never captured.
 constexpr int relaxed_capture = 2;
 
-/// Numbers of NVIDIA's attributes of devices.
+/// NVIDIA's device attributes.
 enum Capability : int { capability_major = 75, capability_minor = 76 };
 
 }  // namespace
 
 Device::RelaxedCapture::RelaxedCapture(const Driver& driver)
     : driver_(driver), mode_(relaxed_capture) {
-  // Before the driver is initialised it has no modes, and nobody captures.
+  // An uninitialized driver has no modes, and nothing captures.
   is_relaxed_ = driver.calls.exchange_capture_mode.function(&mode_) == success;
 }
 
@@ -62,7 +64,7 @@ void Device::Current::enter() {
 
 void Device::Current::leave() noexcept {
   const Driver& driver = device_.driver_;
-  // What fails here has failed before, and was told of then.
+  // A failure here is one that was reported before.
   if (driver.vendor() == Driver::Vendor::nvidia) {
     void* left = nullptr;
     driver.calls.pop_context.function(&left);
@@ -88,7 +90,8 @@ void Device::make_streams() {
 }
 
 void Device::give_back(const Entry<void*>& entry, void* what) noexcept {
-  // A failure may be that of something else before, told of once; a device that fails again is lost, and so is what it had.
+  // The first failure may belong to an earlier operation, and is reported only once. A second
+  // failure means that the device, and all its resources, are lost.
   for (int attempt = 0; attempt < 2; ++attempt) {
     try {
       const Current current(*this);
@@ -141,7 +144,7 @@ void Device::follow(void* stream) {
   const Lock lock(mutex_);
   if (followed_ == nullptr) followed_ = new_event();
   driver_.call(driver_.calls.record_event, followed_, stream);
-  // Each waits for what the event stands for now, whatever it is recorded for later.
+  // Each stream waits for the event as recorded now, even if it is recorded again later.
   for (std::size_t i = 0; i < stream_count; ++i) {
     driver_.call(driver_.calls.have_stream_await, streams_[i], followed_, 0U);
   }
@@ -151,7 +154,7 @@ void Device::follow(void* stream) {
 void Device::await_followed() {
   const std::uint64_t count = followed();
   if (has_done(count)) return;
-  // Which comes after all that was followed, of however many streams.
+  // This stream waits for the work of all followed streams.
   driver_.call(driver_.calls.await_stream, streams_.front());
   note_done(count);
 }
@@ -170,7 +173,7 @@ std::string Device::architecture() const {
     driver_.call(driver_.calls.device_attribute, &minor, int{capability_minor}, number_);
     return "sm_" + std::to_string(major * 10 + minor);
   }
-  // Devices of one name have one architecture; its compiler finds out which.
+  // Devices of one name have one architecture; AMD's compiler detects it.
   std::array<char, 256> name{};
   driver_.call(driver_.calls.device_name, name.data(), static_cast<int>(name.size()) - 1, number_);
   return name.data();
@@ -216,7 +219,7 @@ void* Device::kernel(const std::string& name) {
 }
 
 void Device::settle(void* stream) const noexcept {
-  // A wait that fails says nothing of the stream; one that fails again says that the device is lost.
+  // The first failure may not belong to the stream. A second failure means that the device is lost.
   const auto& wait = driver_.calls.await_stream;
   if (wait.function(stream) != success) wait.function(stream);
 }

@@ -1,7 +1,8 @@
-// A device as jobs use it: its context, its private streams, its kernels. Set up when the first job needs it.
+// A device as jobs use it: its context, private streams and kernels. Set up when the first job
+// needs it.
 //
-// Streams are private and do not wait for the program's, unless they are told to follow one: what a program's kernels
-// write must be there when an exchange starts.
+// The private streams do not wait for the program's streams, unless they follow one. The writes of
+// a program's kernels must be complete when an exchange starts.
 #pragma once
 
 #include <array>
@@ -19,19 +20,19 @@ namespace vicinal::device {
 
 class Device {
  public:
-  /// Device `number` of a driver, untouched.
+  /// Represents device `number` of a driver; does not initialize it.
   Device(const Driver& driver, int number) : driver_(driver), number_(number) {}
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
   static constexpr unsigned threads_per_block = 256;
-  /// More blocks than any device runs at a time gain nothing: threads go round.
+  /// More blocks than a device runs at once gain nothing, as threads loop over the work.
   static constexpr std::size_t most_blocks = 4096;
 
   [[nodiscard]] const Driver& driver() const { return driver_; }
   [[nodiscard]] int number() const { return number_; }
 
-  /// What the thread calls while this lives spoils no graph that any thread of the process captures.
+  /// During its lifetime, this thread's calls do not invalidate a graph that any thread captures.
   class RelaxedCapture {
    public:
     explicit RelaxedCapture(const Driver& driver);
@@ -45,8 +46,8 @@ class Device {
     bool is_relaxed_ = false;
   };
 
-  /// The device of the thread while this lives, and the one before again then. Sets the device up where nobody
-  /// has, and throws a device fault where that cannot be done.
+  /// Makes the device current for the thread during its lifetime, then restores the previous one.
+  /// Sets the device up on first use; throws a device fault if that fails.
   class Current {
    public:
     explicit Current(Device& device);
@@ -60,47 +61,49 @@ class Device {
 
     RelaxedCapture relaxed_;
     Device& device_;
-    int before_ = 0;  ///< AMD's
+    int before_ = 0;  ///< for AMD
   };
 
-  /// Calls what gives something back; its failures are of no interest any more.
+  /// Calls a function that releases a resource; ignores failures.
   void give_back(const Entry<void*>& entry, void* what) noexcept;
 
-  // For whoever has it as the current one.
+  // The following functions require that the device is current.
 
-  /// One of the private streams, in turn, for a job.
+  /// Returns one of the private streams for a job, round-robin.
   [[nodiscard]] void* stream();
-  /// The first of them: what was followed comes before what is put there.
+  /// Returns the first of them. Work put on it runs after the followed streams' work.
   [[nodiscard]] void* first_stream() const { return streams_.front(); }
   /// Puts a move of words on a stream.
   void launch(Move move, void* stream);
-  /// Puts zeros in the device's memory, and waits for that.
+  /// Zeroes device memory, and waits for completion.
   void clear(std::byte* memory, std::size_t bytes);
   [[nodiscard]] Batches& batches() { return batches_; }
-  /// Of those that are only asked whether they have happened.
+  /// Creates an event without timing.
   [[nodiscard]] void* new_event() const;
-  /// One for what is awaited at once, which follows nobody.
+  /// Returns a stream for work that is awaited at once; it follows no other stream.
   [[nodiscard]] void* set_up_stream() const { return streams_[stream_count]; }
-  /// Jobs that begin from now on come after the work that is on this stream. Waits for nothing. Throws a request fault for one
-  /// that is being captured.
+  /// Makes jobs begun from now on wait for the work now on `stream`. Does not wait itself. Throws a
+  /// request fault if the stream is being captured.
   void follow(void* stream);
-  /// Whether what is put on a stream now becomes part of a graph.
+  /// Returns whether the stream is being captured into a graph.
   [[nodiscard]] bool is_captured(void* stream) const;
-  /// Waits until what was followed so far has been done.
+  /// Waits for the work of all calls of follow() so far.
   void await_followed();
-  /// How often something was followed, and whether all of it up to some number is known to have been done.
+  /// Number of calls of follow(), and whether the work of the first `count` of them is known to be
+  /// complete.
   [[nodiscard]] std::uint64_t followed() const { return followed_count_.load(); }
   [[nodiscard]] bool has_done(std::uint64_t count) const { return done_.load() >= count; }
   void note_done(std::uint64_t count);
-  /// Whether kernels can be had; where not, the log says why, and copies of the driver's do their work.
+  /// Returns whether kernels are available. If not, logs why; the driver's copies replace them.
   [[nodiscard]] bool has_kernels();
-  /// A kernel, of those in kernels.cu.
+  /// Returns a kernel of kernels.cu.
   [[nodiscard]] void* kernel(const std::string& name);
-  /// Null where its code has none of that name.
+  /// As kernel(), but null if the code has none of that name.
   [[nodiscard]] void* find_kernel(const std::string& name);
-  /// Runs one in the order of a stream, with threads for so many pieces of work.
+  /// Launches a kernel on a stream, with `threads` threads, rounded up to blocks and at most
+  /// most_blocks blocks.
   void launch(void* kernel, std::size_t threads, void** arguments, void* stream) const;
-  /// Waits until a stream has done all that was put on it, whatever has failed before.
+  /// Waits until a stream has finished all work, even after failures.
   void settle(void* stream) const noexcept;
 
  private:
@@ -117,7 +120,7 @@ class Device {
   void* context_ = nullptr;
   std::array<void*, stream_count + 1> streams_{};
   std::atomic<std::uint64_t> followed_count_ = 0;
-  std::atomic<std::uint64_t> done_ = 0;  ///< of those, the first ones that are known to be over
+  std::atomic<std::uint64_t> done_ = 0;  ///< leading calls of follow() known to be complete
 
   Mutex mutex_;
   void* followed_ VICINAL_GUARDED_BY(mutex_) = nullptr;  ///< an event

@@ -22,19 +22,22 @@ namespace device {
 
 namespace {
 
-/// Of cuMemHostAlloc, hipHostMalloc, cuMemHostRegister and hipHostRegister: pinned for all contexts.
+/// Flag of cuMemHostAlloc, hipHostMalloc, cuMemHostRegister and hipHostRegister: pinned for all
+/// contexts.
 constexpr unsigned portable = 1;
-/// Of the same: for kernels, too. AMD's devices do not cache such memory, so what a kernel writes is there before it is over.
+/// Flag of the same functions: kernels may access the memory. AMD's devices do not cache such
+/// memory, so the host sees what a kernel writes before the kernel ends.
 constexpr unsigned mapped = 2;
 
-/// Of opening memory of another process: that of other devices than the current one, too.
+/// Flag for opening memory of another process: also allows memory of devices other than the current
+/// one.
 constexpr unsigned reach_other_devices = 1;
 
 const char* mpi_name_of(const Driver& driver) {
   return driver.vendor() == Driver::Vendor::nvidia ? "cuda" : "rocm";
 }
 
-/// The host's, which the device's copies and kernels reach.
+/// Pinned host memory, which the device's copies and kernels access.
 class PinnedMemory final : public ReachableMemory {
  public:
   explicit PinnedMemory(Device& device) : device_(device) {}
@@ -54,7 +57,7 @@ class PinnedMemory final : public ReachableMemory {
   Device& device_;
 };
 
-/// A device with its kinds. They stay to the end of the process.
+/// A device with its kinds; never freed.
 struct Kinds {
   Kinds(const Driver& driver, int number)
       : device(driver, number), pinned(device), memory(device, pinned) {}
@@ -81,17 +84,17 @@ DeviceMemory::DeviceMemory(Device& device, MemoryKind& pinned)
 
 const char* DeviceMemory::mpi_name() const { return mpi_name_of(device_.driver()); }
 
-MemoryTicket DeviceMemory::share(std::byte* memory) {
+IpcHandle DeviceMemory::share(std::byte* memory) {
   const Device::Current current(device_);
-  MemoryTicket ticket;
-  device_.driver().call(device_.driver().calls.share_memory, &ticket, static_cast<void*>(memory));
-  return ticket;
+  IpcHandle handle;
+  device_.driver().call(device_.driver().calls.share_memory, &handle, static_cast<void*>(memory));
+  return handle;
 }
 
-std::byte* DeviceMemory::open_shared(const MemoryTicket& ticket) {
+std::byte* DeviceMemory::open_shared(const IpcHandle& handle) {
   const Device::Current current(device_);
   void* memory = nullptr;
-  device_.driver().call(device_.driver().calls.open_memory, &memory, ticket, reach_other_devices);
+  device_.driver().call(device_.driver().calls.open_memory, &memory, handle, reach_other_devices);
   return static_cast<std::byte*>(memory);
 }
 
@@ -131,7 +134,7 @@ bool DeviceMemory::reaches(const MemoryKind& other, std::int64_t bytes) const {
   return &other == this || (&other == &pinned_ && bytes <= most_by_kernel);
 }
 
-bool DeviceMemory::admit(std::byte* memory, std::size_t bytes) {
+bool DeviceMemory::pin(std::byte* memory, std::size_t bytes) {
   const Calls& calls = device_.driver().calls;
   try {
     const Device::Current current(device_);
@@ -150,13 +153,13 @@ bool DeviceMemory::admit(std::byte* memory, std::size_t bytes) {
     device_.driver().call(calls.seen_from_device, &seen, static_cast<void*>(memory), 0U);
     if (seen == memory) return true;
   } catch (const Error&) {
-    // As where they lie elsewhere, seen from there.
+    // Handled below, like memory with another address on the device.
   }
-  dismiss(memory);
+  unpin(memory);
   return false;
 }
 
-void DeviceMemory::dismiss(std::byte* memory) noexcept {
+void DeviceMemory::unpin(std::byte* memory) noexcept {
   device_.give_back(device_.driver().calls.unregister_memory, memory);
 }
 

@@ -1,5 +1,5 @@
-// The memory of GPUs as kinds: one for each device of a driver, and with each the host's pinned memory in which data
-// wait between it and MPI. docs/gpu.md says what that means for users.
+// GPU memory as kinds of memory. Each device of a driver has one kind, and one more for the pinned
+// host memory that stages its data for MPI. Users find the consequences in docs/gpu.md.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace vicinal {
 namespace device {
 class Device;
 
-/// Of a device.
+/// Memory of a device.
 class DeviceMemory final : public MemoryKind {
  public:
-  /// In the order of a stream of the device's; `pinned` is its staging.
+  /// `pinned` is the staging kind.
   DeviceMemory(Device& device, MemoryKind& pinned);
   [[nodiscard]] const char* name() const override { return name_.c_str(); }
   [[nodiscard]] bool is_reachable() const override { return false; }
@@ -26,13 +26,13 @@ class DeviceMemory final : public MemoryKind {
   [[nodiscard]] MemoryKind& staging() override { return pinned_; }
   [[nodiscard]] std::byte* allocate(std::size_t bytes) override;
   void release(std::byte* memory) noexcept override;
-  [[nodiscard]] MemoryTicket share(std::byte* memory) override;
-  [[nodiscard]] std::byte* open_shared(const MemoryTicket& ticket) override;
+  [[nodiscard]] IpcHandle share(std::byte* memory) override;
+  [[nodiscard]] std::byte* open_shared(const IpcHandle& handle) override;
   void close_shared(std::byte* memory) noexcept override;
   [[nodiscard]] Lease lend(const std::byte* memory) override;
   [[nodiscard]] bool reaches(const MemoryKind& other, std::int64_t bytes) const override;
-  [[nodiscard]] bool admit(std::byte* memory, std::size_t bytes) override;
-  void dismiss(std::byte* memory) noexcept override;
+  [[nodiscard]] bool pin(std::byte* memory, std::size_t bytes) override;
+  void unpin(std::byte* memory) noexcept override;
   void launch() noexcept override;
   void await_followed() override;
   [[nodiscard]] std::unique_ptr<MemoryJob> prepare_fence() override;
@@ -51,38 +51,39 @@ class DeviceMemory final : public MemoryKind {
   std::string name_;
 };
 
-/// A GPU that somebody looks for, in the place of one that has an address.
+/// A GPU found without an address in its memory.
 struct Gpu {
   MemoryKind& memory;
   std::string name;
-  int count = 0;             ///< of its driver's
-  bool has_kernels = false;  ///< or else each run of elements is copied by itself
+  int count = 0;             ///< number of devices of its driver
+  bool has_kernels = false;  ///< if false, each run of elements is a copy of its own
 };
-/// The first that there is; initialises drivers. Nothing where there is none, or none that can be used.
+/// Returns the first usable GPU, or nothing. Initializes drivers.
 [[nodiscard]] std::optional<Gpu> first_gpu(const Drivers& drivers);
 
-/// The kind of the first device of a vendor, as MPI calls it; null where there is none.
+/// Returns the kind of a vendor's first device, by its MPI name; null if there is none.
 [[nodiscard]] MemoryKind* first_device(std::string_view mpi_name);
 
-/// The memory of the first GPU that somebody in this process uses, as far as that is known: the context of one that runtimes, CuPy,
-/// PyTorch and JAX have in common is there. Null where there is none. Initialises no driver, but for AMD's, whose first call does.
+/// Returns the memory of the first GPU whose primary context is active in this process; null if
+/// there is none. CUDA's runtime, CuPy, PyTorch and JAX share that context. Initializes no driver
+/// except AMD's, whose first call does.
 [[nodiscard]] MemoryKind* first_used();
-/// Whether a driver knows an address, in whichever kind of memory.
+/// Returns whether a driver knows the address, in any kind of memory.
 [[nodiscard]] bool is_known(const void* address);
-/// What exchanges do with memory of the device that an address lies on comes, from now on, after what its owner has put
-/// on a stream so far; 0 is the default stream. Waits only where the processor reaches the address. Throws an
-/// argument fault where no driver knows it.
+/// Makes later exchanges with the memory of the device of `address` wait for the work now on
+/// `stream`; 0 is the default stream. Waits itself only if the processor reaches the address.
+/// Throws an argument fault if no driver knows the address.
 void follow_stream(const void* address, std::uintptr_t stream);
 
 }  // namespace device
 
-/// The kind of memory of device `number` of a driver.
+/// Returns the kind of memory of device `number` of a driver.
 [[nodiscard]] MemoryKind& device_memory(const device::Driver& driver, int number);
 
-/// Asks the drivers that there are.
+/// As device_memory_at(), for the given drivers.
 [[nodiscard]] MemoryKind* device_memory_among(const device::Drivers& drivers, const void* address);
 
-/// The kind of the device that an address lies in; null where it lies in none.
+/// Returns the kind of the device that the address lies in; null if it lies in none.
 [[nodiscard]] inline MemoryKind* device_memory_at(const void* address) {
   const device::Drivers& drivers = device::drivers();
   return drivers.empty() ? nullptr : device_memory_among(drivers, address);

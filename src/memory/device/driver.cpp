@@ -8,25 +8,25 @@ namespace vicinal::device {
 
 namespace {
 
-/// Numbers of attributes of addresses, the same in both interfaces.
+/// Attributes of addresses, with equal numbers in both interfaces.
 enum Attribute : int { memory_type = 2, is_managed = 8, device_ordinal = 9 };
-/// What the first is, AMD's since ROCm 6.
+/// Values of memory_type; for AMD since ROCm 6.
 enum MemoryType : unsigned { of_host = 1, of_device = 2 };
 
-/// From any memory to any, as AMD's copies want to be told.
+/// Direction of AMD's copies: from any memory to any other.
 constexpr int of_any_kind = 4;
 
 }  // namespace
 
 Place Driver::locate(const void* address) const noexcept {
   unsigned type = 0;
-  unsigned managed = 0;  // one byte of NVIDIA's, four of AMD's
+  unsigned managed = 0;  // NVIDIA writes one byte, AMD four
   int number = 0;
   std::array<int, 3> wanted{memory_type, is_managed, device_ordinal};
   std::array<void*, 3> found{&type, &managed, &number};
   const Status status = calls.pointer_attributes.function(wanted.size(), wanted.data(),
                                                           found.data(), const_cast<void*>(address));
-  // Of memory that is not its own a driver says that nothing is known, or fails, as it does uninitialised.
+  // For memory that is not its own, or uninitialized, a driver returns no attributes or an error.
   if (status != success) return {};
   if (managed != 0) return {Place::Kind::managed, number};
   if (type == of_device) return {Place::Kind::device, number};

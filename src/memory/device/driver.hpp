@@ -1,11 +1,11 @@
-// What the library asks of a GPU's driver, in the same words for NVIDIA's (libcuda) and AMD's (libamdhip64). Which
-// drivers a process has is found out when an address is first asked of, or as VICINAL_DEVICE_DRIVER says; where
-// there is none, asking costs one load from then on.
+// The functions that the library uses of a GPU's driver, under one interface for NVIDIA's (libcuda)
+// and AMD's (libamdhip64). The first query of an address finds the drivers of the process, as
+// VICINAL_DEVICE_DRIVER says. If there are none, later queries cost one load.
 //
-// A driver that nobody in the process has initialised knows no memory, and says so at once: so a program that uses
-// the host's memory alone does not pay for initialising a GPU that happens to be there.
+// A driver that the process has not initialized knows no memory, and says so at once. So a program
+// that uses host memory alone does not pay for initializing a GPU.
 //
-// Any thread may call any of this.
+// All functions are thread-safe.
 #pragma once
 
 #include <atomic>
@@ -17,25 +17,26 @@
 #include <vector>
 
 #include "memory/device/library.hpp"
-#include "memory/ticket.hpp"
+#include "memory/ipc_handle.hpp"
 
 namespace vicinal::device {
 
-/// Whose memory an address is.
+/// Kind of memory of an address, and its device.
 struct Place {
   enum class Kind : std::uint8_t {
-    unknown,  ///< to the driver: the host's, as far as it goes
-    pinned,   ///< the host's, and the driver knows it
-    managed,  ///< the driver's, which the processor reaches, too
-    device,   ///< that of device `number` alone
+    unknown,  ///< the driver does not know it: host memory
+    pinned,   ///< host memory that the driver knows
+    managed,  ///< the driver's; the processor reaches it, too
+    device,   ///< memory of device `number` only
   };
   Kind kind = Kind::unknown;
   int number = 0;
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-/// The driver's functions under names that both have in common. Streams, events, modules, functions and contexts are
-/// pointers for both; NVIDIA's addresses of device memory are numbers of the same size.
+/// The driver's functions under common names. Both drivers represent streams, events, modules,
+/// functions and contexts by pointers. NVIDIA's device addresses are integers of the size of a
+/// pointer.
 struct Calls {
   Entry<unsigned> initialize;
   Entry<int*> count_devices;
@@ -62,8 +63,8 @@ struct Calls {
   Entry<void*> query_event;
   Entry<void*> await_event;
   Entry<void**, std::size_t*, void*> allocation_range;
-  Entry<MemoryTicket*, void*> share_memory;
-  Entry<void**, MemoryTicket, unsigned> open_memory;
+  Entry<IpcHandle*, void*> share_memory;
+  Entry<void**, IpcHandle, unsigned> open_memory;
   Entry<void*> close_memory;
   Entry<void**, const void*> load_module;
   Entry<void**, void*, const char*> find_function;
@@ -71,7 +72,7 @@ struct Calls {
         void**>
       launch;
 
-  // NVIDIA's: a device is used through its primary context, which its runtime uses, too.
+  // NVIDIA only: a device is used through its primary context, which CUDA's runtime uses, too.
   Entry<int*, int, int> device_attribute;
   Entry<void**, int> retain_context;
   Entry<void*> push_context;
@@ -79,7 +80,7 @@ struct Calls {
   Entry<void*, const void*, std::size_t, void*> copy;
   Status (*text_into)(Status, const char**) = nullptr;
 
-  // AMD's: a thread has a current device.
+  // AMD only: a thread has a current device.
   Entry<int*> current_device;
   Entry<int> use_device;
   Entry<void*, const void*, std::size_t, int, void*> copy_of_kind;
@@ -100,24 +101,26 @@ class Driver {
   [[nodiscard]] const char* name() const { return vendor_ == Vendor::nvidia ? "CUDA" : "HIP"; }
   [[nodiscard]] const Library& library() const { return library_; }
 
-  /// Where an address lies. Neither waits nor initialises, but for AMD's, whose first call does.
+  /// Returns where an address lies. Neither waits nor initializes, except for AMD's driver, whose
+  /// first call initializes it.
   [[nodiscard]] Place locate(const void* address) const noexcept;
 
-  /// Calls, and throws what it fails with: a memory fault where there is too little, else a device fault.
+  /// Calls a function. Throws on failure: a memory fault if memory ran out, else a device fault.
   template <class... Parameters, class... Arguments>
   void call(const Entry<Parameters...>& entry, Arguments... arguments) const {
     const Status status = entry.function(arguments...);
     if (status != success) refuse(entry.name, status);
   }
-  /// Whether all is over that a stream or an event stands for, asked by `query_stream` or `query_event`. Throws as call().
+  /// Returns whether the work of a stream or up to an event is complete; `query` is query_stream or
+  /// query_event. Throws as call().
   [[nodiscard]] bool is_done(const Entry<void*>& query, void* what) const {
     const Status status = query.function(what);
     if (status != success && status != not_ready) refuse(query.name, status);
     return status == success;
   }
-  /// Copies in the order of a stream, between any two places.
+  /// Copies between any two places, in stream order.
   void copy(void* to, const void* from, std::size_t bytes, void* stream) const;
-  /// Throws the fault that a function has failed with.
+  /// Throws the fault for a function's failure.
   [[noreturn]] void refuse(const char* function, Status status) const;
 
  private:
@@ -130,16 +133,17 @@ using Drivers = std::vector<std::unique_ptr<const Driver>>;
 namespace detail {
 inline std::atomic<const Drivers*> drivers = nullptr;
 }
-/// Looks for them as the environment says, for the log, too.
+/// Finds the drivers as VICINAL_DEVICE_DRIVER says, and logs the result.
 const Drivers& find_drivers();
 
-/// Those that this process has.
+/// Returns the drivers of this process.
 inline const Drivers& drivers() {
   const Drivers* const found = detail::drivers.load(std::memory_order_acquire);
   return found != nullptr ? *found : find_drivers();
 }
 
-/// For tests: as if VICINAL_DEVICE_DRIVER were this. What was found before stays valid, but is asked no more.
+/// For tests: as if VICINAL_DEVICE_DRIVER were `wish`. Earlier drivers stay valid, but are no
+/// longer asked.
 const Drivers& find_drivers_again(std::string_view wish);
 
 }  // namespace vicinal::device

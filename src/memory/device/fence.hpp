@@ -1,4 +1,5 @@
-// A job of a device that moves nothing: it is over when what streams that are followed had to do by its beginning is.
+// A device job that moves nothing. It finishes when the followed streams have done the work that
+// they had when it began.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ class Device;
 
 class Fence final : public MemoryJob {
  public:
-  /// The device is the current one.
+  /// The device must be current.
   explicit Fence(Device& device);
   Fence(const Fence&) = delete;
   Fence& operator=(const Fence&) = delete;
@@ -19,13 +20,13 @@ class Fence final : public MemoryJob {
 
   bool begin(const std::byte* from, std::byte* to) override;
   bool poll() override;
-  /// Nothing is touched.
+  /// Does nothing: the job accesses no memory.
   void drop() noexcept override {}
 
  private:
   Device& device_;
   void* event_;
-  std::uint64_t count_ = 0;  ///< of what was followed by its beginning
+  std::uint64_t count_ = 0;  ///< calls of Device::follow() before it began
 };
 
 }  // namespace vicinal::device

@@ -1,4 +1,4 @@
-// Which drivers there are: their libraries, and what of them is needed.
+// Finds the drivers: opens their libraries, and looks up the functions needed.
 #include <unistd.h>
 
 #include <optional>
@@ -13,11 +13,12 @@ namespace vicinal::device {
 
 namespace {
 
-/// What AMD's kernel driver has where there is one of its devices. The library costs half a second and is not opened for nothing.
+/// Exists if AMD's kernel driver has a device. Opening HIP's library takes half a second, so it is
+/// opened only then.
 constexpr const char* amd_kernel_driver = "/dev/kfd";
-/// Since ROCm 6 memory types have the numbers that NVIDIA's have.
+/// Since ROCm 6 memory types have the same values as NVIDIA's.
 constexpr int oldest_hip = 60'000'000;
-/// Since CUDA 11.0, which has all that is asked for.
+/// CUDA 11.0 is the first version with all functions needed.
 constexpr int oldest_cuda = 11'000;
 
 constexpr const char* setting_key = "vicinal_device_driver";
@@ -26,7 +27,7 @@ void say(std::string_view what) {
   log_line(LogLevel::info, [&](std::ostream& line) { line << "device memory: " << what; });
 }
 
-/// Keeps a driver that has all and is young enough.
+/// Keeps a driver that has all functions and is recent enough.
 void keep(Drivers& found, Driver::Vendor vendor, const Library& library, const Calls& calls,
           const Finder& finder, Entry<int*> version, int oldest) {
   if (finder.missing() != nullptr) {
@@ -130,7 +131,7 @@ void add_hip(Drivers& found, const Library& library) {
   keep(found, Driver::Vendor::amd, library, calls, find, version, oldest_hip);
 }
 
-/// A driver of that file, of whichever kind it is.
+/// Adds a driver from a file, of either vendor.
 void add_file(Drivers& found, const std::string& path) {
   const bool is_path = path.find('/') != std::string::npos;
   const std::string file = is_path ? from_start(path) : path;
@@ -177,7 +178,7 @@ Mutex looking;
 
 const Drivers& find_drivers() {
   const Lock lock(looking);
-  // Another thread may have been first.
+  // Another thread may have found them meanwhile.
   const Drivers* found = detail::drivers.load(std::memory_order_acquire);
   if (found == nullptr) {
     found = new Drivers(drivers_of(process_value(setting_key)));

@@ -26,7 +26,7 @@ bool is_a_copy_by_a_kernel(const Step& step) {
   return transfer->by_kernel && static_cast<std::int64_t>(transfer->bytes) <= most_by_kernel;
 }
 
-/// Without, events tell.
+/// Returns the completion flags; null means that events signal.
 std::shared_ptr<const Words> words_or_none(Device& device, DeviceMemory& memory) {
   try {
     return device.batches().words(memory);
@@ -88,7 +88,7 @@ bool Job::have_stream_await(std::uintptr_t stream) {
     device_.batches().have_stream_await(*in_batch_.batch, waiting);
     return true;
   }
-  // All steps are put on its stream before the event is, unless the processor has one to do.
+  // The event follows all steps on the stream, unless the processor has a step to do.
   if (!event_is_set_ || next_ < steps_.size()) {
     return !under_way_ && next_ == steps_.size();
   }
@@ -107,7 +107,8 @@ bool Job::join_batch(const Move& move) {
 }
 
 bool Job::poll_batch() try {
-  // Others may still join; whoever executes plans launches, and a second look says that nobody does.
+  // The executor launches batches after others have joined. A second poll shows that nobody did, so
+  // the job launches its batch itself.
   if (std::exchange(was_polled_, true)) device_.batches().launch();
   const Batches::Place place = std::exchange(in_batch_, {});
   const bool is_over = device_.batches().poll(*place.batch);
@@ -179,7 +180,8 @@ bool Job::has_happened() {
 void Job::drop() noexcept {
   next_ = steps_.size();
   leave_batch();
-  // One failure may be of something else; of a device that cannot be used any more nothing can be awaited.
+  // The first failure may belong to another operation. If the device is lost, nothing can be
+  // awaited.
   for (int tries = 0; under_way_ && tries < 2; ++tries) {
     try {
       const Device::Current current(device_);
@@ -196,7 +198,7 @@ void Job::drop() noexcept {
 
 std::byte* Job::at(Spot spot) const {
   switch (spot.part) {
-    // Nothing writes to the side that is copied from.
+    // Nothing writes to the source side.
     case Part::from: return const_cast<std::byte*>(from_) + spot.offset;
     case Part::to: return to_ + spot.offset;
     case Part::scratch: return scratch_.data() + spot.offset;

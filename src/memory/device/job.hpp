@@ -1,5 +1,5 @@
-// A script under way on a device: its steps are put on a private stream, and an event tells when they have been done, or it joins
-// a batch.
+// A script in execution on a device. Its steps are put on a private stream, and an event signals
+// completion; or the job joins a batch.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ class DeviceMemory;
 
 class Job final : public MemoryJob {
  public:
-  /// For whoever has the device as the current one. Makes all that executions need, so that they allocate nothing.
+  /// The device must be current. Prepares all that executions need, so that they allocate nothing.
   Job(Device& device, DeviceMemory& memory, Script script);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
@@ -25,19 +25,19 @@ class Job final : public MemoryJob {
   bool begin(const std::byte* from, std::byte* to) override;
   bool poll() override;
   bool have_stream_await(std::uintptr_t stream) override;
-  /// What a device has begun cannot be taken back: waits until it is done.
+  /// Waits for the work in progress, since a device cannot cancel it.
   void drop() noexcept override;
 
  private:
   bool go_on();
-  /// Of one that joins batches.
+  /// Returns the move of a job that joins batches.
   [[nodiscard]] Move only_move() const;
   [[nodiscard]] Move move_of(const MoveWords& step) const;
   [[nodiscard]] Move move_of(const MovePieces& step) const;
   bool join_batch(const Move& move);
   void leave_batch() noexcept;
   bool poll_batch();
-  /// Whether what is on the stream up to the event has been done.
+  /// Returns whether the stream has done the work up to the event.
   bool has_happened();
   void issue(const Step& step);
   void put(const Transfer& step);
@@ -47,29 +47,28 @@ class Job final : public MemoryJob {
   void put(const HostCopy& step);
   void put(const HostReduction& step);
   [[nodiscard]] std::byte* at(Spot spot) const;
-  /// A list of the tables, on the device; null for none.
+  /// Address on the device of a list in the tables; null for none.
   [[nodiscard]] const std::byte* list(std::int64_t place) const;
   void fill_tables(std::span<const std::byte> tables);
 
   Device& device_;
   std::vector<Step> steps_;
-  const bool
-      joins_batches_;  ///< the only step is a copy by a kernel, which others may take part in
-  std::shared_ptr<const Words> words_;  ///< by which that tells
+  const bool joins_batches_;  ///< the only step is a copy by a kernel, so it can join a batch
+  std::shared_ptr<const Words> words_;  ///< completion flags, for jobs that join batches
   MemoryBlock pinned_;
-  MemoryBlock scratch_;  ///< after it, the tables
+  MemoryBlock scratch_;  ///< followed by the tables
   std::size_t tables_at_ = 0;
   void* stream_ = nullptr;
   void* event_ = nullptr;
 
   const std::byte* from_ = nullptr;
   std::byte* to_ = nullptr;
-  std::size_t next_ = 0;       ///< of the steps, the first that has not been put on the stream
-  bool under_way_ = false;     ///< something is on the stream that nobody has seen done
-  bool event_is_set_ = false;  ///< and the event is behind it
+  std::size_t next_ = 0;       ///< first step that is not on the stream yet
+  bool under_way_ = false;     ///< the stream has work not known to be complete
+  bool event_is_set_ = false;  ///< the event follows that work on the stream
 
-  Batches::Place in_batch_;  ///< of which it is a part, instead
-  bool was_polled_ = false;  ///< since it is
+  Batches::Place in_batch_;  ///< the job's place, while it is in a batch
+  bool was_polled_ = false;  ///< since it joined
 };
 
 }  // namespace vicinal::device

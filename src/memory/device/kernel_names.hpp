@@ -1,4 +1,4 @@
-// What the kernels of kernels.cu are called.
+// Names of the kernels of kernels.cu.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +7,19 @@
 
 namespace vicinal::device {
 
-/// The largest part that kernels move at a time.
+/// Largest part that kernels move at a time, in bytes.
 inline constexpr std::int64_t largest_part = 16;
 
-/// How kernels see an element type.
+/// An element type in kernel names.
 struct ValueType {
   ElementType type;
-  const char* name;       ///< "" for those without an order
-  const char* summed_as;  ///< integers wrap around; complex values are two real ones
-  int bytes;              ///< of what is summed
+  const char* name;       ///< "" for types without an order
+  const char* summed_as;  ///< integers as unsigned, complex values as two real ones
+  int bytes;              ///< per summed value
 };
 [[nodiscard]] const ValueType& value_type(ElementType type);
 
-/// Which not all architectures have.
+/// Kernel that can set a completion flag; not all architectures have it.
 inline constexpr const char* telling_kernel = "copy_batch_few";
 
 }  // namespace vicinal::device

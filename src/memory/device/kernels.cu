@@ -1,19 +1,20 @@
-// What a device does with a list of copies or reductions. One source for NVIDIA's run-time compiler, for AMD's, and
-// for a host's compiler in the tests: it includes nothing, since whoever compiles at run time has no headers, and asks
-// of its surroundings only __global__, __device__, threadIdx, blockIdx, blockDim, gridDim, __syncthreads, __threadfence_system
-// and atomicAdd.
+// Kernels for lists of copies or reductions. NVIDIA's and AMD's run-time compilers, and the host's
+// compiler in tests, compile this one source. It includes nothing, since run-time compilers have no
+// headers. It uses only __global__, __device__, threadIdx, blockIdx, blockDim, gridDim,
+// __syncthreads, __threadfence_system and atomicAdd.
 //
-// Offsets are those of memory/kernels.hpp. No two threads write to the same place, which whoever makes the lists
-// sees to, so threads need not wait for each other before the end.
+// Offsets are those of memory/kernels.hpp. No two threads write to the same place, which the makers
+// of the lists ensure, so threads need not synchronize before the end.
 
 #ifdef __CUDACC__
-#define GRID_CONSTANT __grid_constant__  // read where it is, and not copied for each thread
+#define GRID_CONSTANT __grid_constant__  // read in place, not copied for each thread
 #else
 #define GRID_CONSTANT
 #endif
 
-// Whether a fence of a kernel brings what it has written to where other devices, the host and MPI read it. Of AMD's
-// devices these write their caches back by one, others only when the kernel is over.
+// Defined if a system-wide fence in a kernel makes its writes visible to other devices, the host
+// and MPI. Of AMD's devices only these write back their caches at a fence; others do so when the
+// kernel ends.
 #if !defined(__AMDGCN__) || defined(__gfx90a__) || defined(__gfx940__) || defined(__gfx941__) || \
     defined(__gfx942__) || defined(__gfx950__)
 #define CAN_TELL
@@ -26,7 +27,7 @@ struct alignas(16) Word16 {
   Count low, high;
 };
 
-/// A stretch of bytes, as ByteRun has it.
+/// A range of bytes, with the layout of ByteRun.
 struct Piece {
   long long source, target, bytes;
 };
@@ -36,8 +37,8 @@ __device__ inline Count this_thread() {
 }
 __device__ inline Count all_threads() { return static_cast<Count>(gridDim.x) * blockDim.x; }
 
-/// Moves `count` words of as many parts as two to the power of `parts`, which each side has where its list says, or
-/// one after the other where it has none. Everything is aligned for a part.
+/// Moves `count` words of 2^parts parts each. Each side has its words at the offsets of its list,
+/// or contiguous if it has none. Everything is aligned for a part.
 template <class Part, class Offset>
 __device__ void copy_words(const Byte* from, Byte* to, const Offset* sources, const Offset* targets,
                            unsigned parts, Count count, Count thread, Count threads) {
@@ -52,7 +53,8 @@ __device__ void copy_words(const Byte* from, Byte* to, const Offset* sources, co
   }
 }
 
-/// Moves stretches of any length, each by as many threads as a team has. All are aligned for a part, in length, too.
+/// Moves pieces of any length, each by a team of threads. Offsets and lengths are multiples of a
+/// part.
 template <class Part>
 __device__ void copy_pieces(const Byte* from, Byte* to, const Piece* pieces, unsigned team,
                             Count count, Count thread, Count threads) {
@@ -66,8 +68,8 @@ __device__ void copy_pieces(const Byte* from, Byte* to, const Piece* pieces, uns
   }
 }
 
-/// target[targets[i]] = target[targets[i]] op source[sources[k]], for k from starts[i] to below starts[i + 1] in
-/// that order; a target occurs once.
+/// Combines target[targets[i]] with source[sources[k]], for k from starts[i] to starts[i + 1] - 1
+/// in that order. Each target occurs once.
 template <class Value, class Op>
 __device__ void reduce(const Byte* from, Byte* to, const unsigned* targets, const unsigned* starts,
                        const unsigned* sources, Count count) {
@@ -80,7 +82,7 @@ __device__ void reduce(const Byte* from, Byte* to, const unsigned* targets, cons
   }
 }
 
-// The same expressions as in reductions.cpp, so that no result depends on where it was made.
+// Equal to the expressions in reductions.cpp, so that host and device give equal results.
 struct Sum {
   template <class Value>
   __device__ static Value of(Value a, Value b) {
@@ -100,7 +102,7 @@ struct Max {
   }
 };
 
-/// A copy among others, as batch.hpp has it.
+/// A copy in a batch, with the layout of move.hpp.
 struct Move {
   const Byte* from;
   Byte* to;
@@ -118,14 +120,14 @@ struct Moves {
   Move all[most];
 };
 
-/// How the host hears that a kernel is over, as batch.hpp has it.
+/// Completion signal to the host, with the layout of words.hpp.
 struct End {
-  Count* word;       ///< in pinned memory; null where an event tells
-  unsigned* blocks;  ///< how many of the kernel's are done, in the device's memory; 0 between kernels
-  Count number;      ///< what the word is when all is done
+  Count* word;       ///< completion flag in pinned memory; null if an event signals
+  unsigned* blocks;  ///< number of finished blocks, in device memory; 0 between kernels
+  Count number;      ///< value of the flag on completion
 };
 
-/// By the threads of some blocks.
+/// Executes one move by the threads of its blocks.
 template <class Part>
 __device__ void copy_one(const Move& move, Count thread, Count threads) {
   const Byte* from = move.from;
@@ -148,7 +150,7 @@ __device__ void copy_one(const Move& move, Count thread, Count threads) {
   }
 }
 
-/// Each copy by the blocks from its first one to the next copy's.
+/// Executes each move by the blocks from its first one to the next move's.
 template <unsigned most>
 __device__ void copy_all(const Moves<most>& moves) {
   unsigned i = 0;
@@ -166,9 +168,10 @@ __device__ void copy_all(const Moves<most>& moves) {
   }
 }
 
-/// Writes the word when all threads of all blocks are here. Whoever sees it may have others read what was copied: kernels
-/// of other processes, copies, MPI. So each thread's writes are everywhere before it waits for those of its block, and
-/// what one has learned of the others, from its block or by the count, is before the word.
+/// Writes the completion flag when all threads of all blocks have arrived. A host that sees it may
+/// let others read the copied data: kernels of other processes, copies, MPI. So each thread fences
+/// its writes system-wide before it waits for its block. Thread 0 fences again before it counts its
+/// block, and the last one before it writes the flag, so that all writes precede the flag.
 __device__ inline void tell(const End& end) {
 #ifdef CAN_TELL
   if (end.word == nullptr) return;
@@ -178,14 +181,15 @@ __device__ inline void tell(const End& end) {
   __threadfence_system();
   if (gridDim.x > 1) {
     if (atomicAdd(end.blocks, 1U) + 1 < gridDim.x) return;
-    *end.blocks = 0;  // for the next kernel, which is launched only when the word has been seen
+    // For the next kernel, which is launched only after the host has seen the flag.
+    *end.blocks = 0;
     __threadfence_system();
   }
   *const_cast<volatile Count*>(end.word) = end.number;
 #endif
 }
 
-// A kernel is found by its name, which templates have none of.
+// Kernels are found by name, and template instances have none.
 #define COPY_WORDS(name, Part, Offset)                                                      \
   extern "C" __global__ void name(const Byte* from, Byte* to, const Offset* sources,        \
                                   const Offset* targets, unsigned parts, Count count) {     \
@@ -206,14 +210,14 @@ COPY(4, unsigned)
 COPY(8, Count)
 COPY(16, Word16)
 
-/// Copies that begin together.
+/// Executes copies that begin together.
 #define COPY_BATCH(name, most)                                                              \
   extern "C" __global__ void name(const GRID_CONSTANT Moves<most> moves, const End end) {   \
     copy_all(moves);                                                                        \
     tell(end);                                                                              \
   }
 COPY_BATCH(copy_batch, 64)
-// Arguments take time to get there: 3.6 KB of them 1 us more than those of few copies (H100).
+// Arguments take time to arrive: 3.6 KB take 1 us longer than those of a few copies (H100).
 #ifdef CAN_TELL
 COPY_BATCH(copy_batch_few, 4)
 #endif
@@ -227,7 +231,7 @@ COPY_BATCH(copy_batch_few, 4)
 #define ORDER(type, Value)              \
   REDUCE(reduce_min_##type, Value, Min) \
   REDUCE(reduce_max_##type, Value, Max)
-// Integers wrap around, as unsigned ones do.
+// Signed integers wrap around, since they are added as unsigned ones.
 REDUCE(reduce_sum_uint8, unsigned char, Sum)
 REDUCE(reduce_sum_uint16, unsigned short, Sum)
 REDUCE(reduce_sum_uint32, unsigned, Sum)

@@ -1,5 +1,5 @@
-// A shared library opened at run time, and functions found in it by name. What is needed of a foreign interface is
-// declared here from its documentation: neither CUDA nor ROCm is there when vicinal is built.
+// A shared library opened at run time, and its functions found by name. The interfaces of CUDA and
+// ROCm are declared here from their documentation, since a build requires neither.
 #pragma once
 
 #include <initializer_list>
@@ -9,25 +9,27 @@
 
 namespace vicinal::device {
 
-/// What the functions of drivers and run-time compilers answer. On these NVIDIA and AMD agree.
+/// Return value of the functions of drivers and run-time compilers. NVIDIA and AMD agree on these
+/// values.
 using Status = int;
 inline constexpr Status success = 0;
 inline constexpr Status out_of_memory = 2;
 inline constexpr Status not_found = 500;
 inline constexpr Status not_ready = 600;
 
-/// A function of a library, with its name for messages.
+/// A function of a library, with its name for error messages.
 template <class... Parameters>
 struct Entry {
   Status (*function)(Parameters...) = nullptr;
   const char* name = "";
 };
 
-/// Stays loaded to the end of the process: what was made by it may live as long.
+/// Stays loaded until the process ends, as objects that it created may live as long.
 class Library {
  public:
   Library() = default;
-  /// Opens the first that can be opened; of none `why()` tells the reason of the first.
+  /// Opens the first library that can be opened. If none can, `why()` gives the reason for the
+  /// first.
   explicit Library(std::initializer_list<const char*> names);
   [[nodiscard]] explicit operator bool() const { return handle_ != nullptr; }
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -40,7 +42,7 @@ class Library {
   std::string why_;
 };
 
-/// Fills in entries, and remembers the first that the library lacks.
+/// Fills in entries, and remembers the first function that the library lacks.
 class Finder {
  public:
   explicit Finder(const Library& library) : library_(library) {}
@@ -49,13 +51,13 @@ class Finder {
     entry = {reinterpret_cast<Status (*)(Parameters...)>(library_.find(name)), name};
     if (entry.function == nullptr && missing_ == nullptr) missing_ = name;
   }
-  /// For a function of another form.
+  /// As above, for a function of another type.
   template <class Result, class... Parameters>
   void operator()(Result (*&function)(Parameters...), const char* name) {
     function = reinterpret_cast<Result (*)(Parameters...)>(library_.find(name));
     if (function == nullptr && missing_ == nullptr) missing_ = name;
   }
-  /// Null where nothing is missing.
+  /// Name of the first missing function; null if none is missing.
   [[nodiscard]] const char* missing() const { return missing_; }
 
  private:

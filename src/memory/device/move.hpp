@@ -1,4 +1,4 @@
-// One copy, as the kernels of kernels.cu have it.
+// One copy, with the layout that kernels.cu expects.
 #pragma once
 
 #include <cstddef>
@@ -9,22 +9,22 @@ namespace vicinal::device {
 struct Move {
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
-  const std::byte* sources = nullptr;  ///< lists in the device's memory, or null; or the pieces
+  const std::byte* sources = nullptr;  ///< list of offsets on the device, or null; or the pieces
   const std::byte* targets = nullptr;
-  unsigned long long count = 0;  ///< of words, or pieces
-  unsigned parts = 0;            ///< a word is as many parts as two to the power of this
-  unsigned first_block = 0;      ///< of the kernel's, from which on blocks move this
-  std::uint8_t width = 1;        ///< of a part, in bytes
+  unsigned long long count = 0;  ///< number of words or pieces
+  unsigned parts = 0;            ///< log2 of the number of parts per word
+  unsigned first_block = 0;      ///< first of the kernel's blocks that execute this move
+  std::uint8_t width = 1;        ///< bytes per part
   enum class Form : std::uint8_t { words32, words64, pieces };
   Form form = Form::words32;
 
-  /// Whether a copy of the driver's would do.
+  /// Returns whether one copy by the driver can replace it.
   [[nodiscard]] bool is_plain() const {
     return sources == nullptr && targets == nullptr && form != Form::pieces && parts == 0;
   }
 };
 
-/// The largest power of two, up to `most`, that divides all.
+/// Returns the largest power of two, up to `most`, that divides both addresses.
 inline std::int64_t common_alignment(std::int64_t most, const std::byte* from,
                                      const std::byte* to) {
   const auto both = reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(to);
@@ -32,7 +32,7 @@ inline std::int64_t common_alignment(std::int64_t most, const std::byte* from,
   return most;
 }
 
-/// Of what lies side by side at both ends.
+/// Returns the move of bytes that are contiguous on both sides.
 inline Move plain_move(const std::byte* from, std::byte* to, std::size_t bytes) {
   Move move{from, to, nullptr, nullptr, 0};
   std::int64_t part = common_alignment(16, from, to);

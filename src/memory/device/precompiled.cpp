@@ -1,4 +1,4 @@
-// The code that CUDA's compiler has made of the kernels when vicinal was built, if it was there.
+// Kernel code from CUDA's compiler, if CUDA was present when vicinal was built.
 #include "memory/device/compiler.hpp"
 #include "memory/device/precompiled_kernels.hpp"
 

@@ -14,12 +14,12 @@ namespace vicinal::device {
 namespace {
 
 constexpr std::size_t table_alignment = 16;
-/// Long runs are cut, so that teams have alike to do.
+/// Longer runs are split, so that teams have equal work.
 constexpr std::int64_t longest_piece = 16 * 1024;
 
 using Runs = std::vector<CopyRun>;
 
-/// The largest power of two, up to that of parts, which divides all.
+/// Largest power of two, up to largest_part, that divides all offsets.
 class Alignment {
  public:
   void take(std::int64_t offset) { all_ = std::gcd(all_, offset); }
@@ -33,7 +33,8 @@ class Alignment {
   std::int64_t all_ = largest_part;
 };
 
-/// Runs without empty ones, of which no two have a target in common: where several had, the last has it.
+/// Returns the nonempty runs without overlapping targets: of several runs for one target, the last
+/// one keeps it.
 Runs last_wins(std::span<const CopyRun> runs) {
   Runs result;
   for (const CopyRun& run : runs) append_run(result, run);
@@ -58,7 +59,7 @@ Runs last_wins(std::span<const CopyRun> runs) {
   return result;
 }
 
-/// The elements of one side, one after the other in the order of the runs: from there to the consecutive place.
+/// Packs: copies the sources of the runs to consecutive places, in the order of the runs.
 Runs packed(std::span<const CopyRun> runs) {
   Runs result;
   Index place = 0;
@@ -68,10 +69,10 @@ Runs packed(std::span<const CopyRun> runs) {
   }
   return result;
 }
-/// From the consecutive place to the targets.
+/// Unpacks: copies from consecutive places to the targets.
 Runs unpacked(std::span<const CopyRun> runs) { return reversed(packed(reversed(runs))); }
 
-/// The targets of runs, each once, in ascending order: from there to consecutive places.
+/// Returns runs from the targets, each once and in ascending order, to consecutive places.
 Runs distinct_targets(std::span<const CopyRun> runs) {
   Runs by_target(runs.begin(), runs.end());
   std::sort(by_target.begin(), by_target.end(),
@@ -89,7 +90,7 @@ Runs distinct_targets(std::span<const CopyRun> runs) {
   return result;
 }
 
-/// Where a target lies among such.
+/// Returns the consecutive place of a target in `distinct`.
 Index place_of(const Runs& distinct, Index target) {
   const auto after =
       std::upper_bound(distinct.begin(), distinct.end(), target,
@@ -112,7 +113,7 @@ class Writer {
   void reduce_without_kernels(std::span<const CopyRun> runs, Sides inside, ReduceOp op,
                               ElementType type);
 
-  /// Each run by a copy of the driver's.
+  /// Copies each run separately, by the driver.
   void transfer_each(Spot from, Spot to, std::span<const CopyRun> runs) {
     for (const CopyRun& run : runs) {
       transfer({from.part, from.offset + offset(run.source)},
@@ -120,7 +121,7 @@ class Writer {
                static_cast<std::size_t>(offset(run.count)));
     }
   }
-  /// Copies what is consecutive to the other side, into memory of the job's own.
+  /// Copies contiguous data to the job's own memory on the other side.
   Spot landing(Spot from, std::span<const CopyRun> runs, bool in_device) {
     const Spot place = room(in_device ? Part::scratch : Part::pinned, runs);
     transfer(from, place, bytes_of(runs));
@@ -138,7 +139,7 @@ class Writer {
     return static_cast<std::size_t>(total(runs) * element_bytes_);
   }
   [[nodiscard]] std::int64_t offset(Index element) const { return element * element_bytes_; }
-  /// Room for all elements of the runs in memory of the job's own.
+  /// Reserves space for all elements of the runs in the job's own memory.
   Spot room(Part part, std::span<const CopyRun> runs) {
     std::size_t& used = part == Part::scratch ? script_.scratch_bytes : script_.pinned_bytes;
     const Spot spot{part, static_cast<std::int64_t>(used)};
@@ -152,7 +153,7 @@ class Writer {
     script_.steps.push_back(
         HostCopy{from, to, compile(runs, static_cast<std::size_t>(element_bytes_))});
   }
-  /// Where a list lies in the tables; -1 for an empty one.
+  /// Appends a list to the tables; returns its place, or -1 for an empty list.
   template <class Number>
   std::int64_t table(const std::vector<Number>& numbers) {
     if (numbers.empty()) return -1;
@@ -167,7 +168,7 @@ class Writer {
   Script script_;
 };
 
-/// From one place of the device to another.
+/// Moves data from one place on the device to another.
 void Writer::move(Spot from, Spot to, std::span<const CopyRun> runs) {
   CompiledRuns compiled = compile(runs, static_cast<std::size_t>(element_bytes_));
   using Form = CompiledRuns::Form;
@@ -217,7 +218,8 @@ void Writer::move(Spot from, Spot to, std::span<const CopyRun> runs) {
   script_.steps.push_back(words);
 }
 
-/// Where the sources of the runs lie one after the other: where they are, or else gathered there.
+/// Returns where the sources of the runs lie contiguously: in place if they already do, else
+/// gathered.
 Spot Writer::gathered(Part from, std::span<const CopyRun> runs, bool in_device) {
   const Runs packing = packed(runs);
   if (packing.empty()) return {from, 0};
@@ -231,13 +233,14 @@ Spot Writer::gathered(Part from, std::span<const CopyRun> runs, bool in_device) 
   return place;
 }
 
-/// What a kernel adds up: a target and a source, counted in values.
+/// A target and a source that a kernel combines, as indices of values.
 struct ValuePair {
   Index target = 0;
   Index source = 0;
 };
 
-/// In the order of the runs for each target; nothing where numbers of 32 bits do not reach.
+/// Returns the pairs sorted by target, in the order of the runs for each target; nothing if 32-bit
+/// indices do not suffice.
 std::optional<std::vector<ValuePair>> pairs_by_target(std::span<const CopyRun> runs, Index values) {
   constexpr Index limit = std::numeric_limits<unsigned>::max();
   if (total(runs) > limit / values) return std::nullopt;
@@ -279,7 +282,7 @@ void Writer::reduce(Spot from, std::span<const ValuePair> pairs, const ValueType
                                        targets.size()});
 }
 
-/// Gathers where one side is and scatters where the other is, with one copy between them.
+/// Gathers on one side, copies once, and scatters on the other side.
 void Writer::cross(std::span<const CopyRun> runs, Sides inside) {
   const Spot all = gathered(Part::from, runs, inside.from);
   const Runs home = unpacked(runs);
@@ -294,7 +297,8 @@ void Writer::cross(std::span<const CopyRun> runs, Sides inside) {
   }
 }
 
-/// In pinned memory, by the processor: what the device has is brought there, and the results back.
+/// Reduces in pinned memory, by the processor: fetches the device's operands, and copies the
+/// results back.
 void Writer::reduce_without_kernels(std::span<const CopyRun> runs, Sides inside, ReduceOp op,
                                     ElementType type) {
   Runs here;
@@ -336,7 +340,7 @@ Script copy_script(std::span<const CopyRun> runs, std::size_t element_bytes, Sid
 
 Script reduction_script(std::span<const CopyRun> runs, std::size_t element_bytes, ReduceOp op,
                         ElementType type, Sides inside, bool kernels) {
-  // Which says what cannot be.
+  // Throws the faults of invalid arguments.
   static_cast<void>(compile_reduction(runs, element_bytes, op, type));
   Writer writer(element_bytes);
   const ValueType& value = value_type(type);

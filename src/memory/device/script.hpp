@@ -1,10 +1,10 @@
-// What a job on a device's memory does, step by step, made from its runs before it is known where the buffers lie.
-// Both sides on the device: a kernel. One side the host's: what is scattered on the device is gathered into consecutive
-// memory there, and crosses in one copy; what is scattered on the host goes by way of pinned memory,
-// which the processor packs or unpacks. Without kernels, each run crosses by a copy of its own, and
-// the processor reduces in pinned memory.
+// The steps of a job on device memory, made from its runs before the addresses of the buffers are
+// known. If both sides lie on the device, one kernel moves the data. If one side lies on the host,
+// scattered data on the device are gathered there, and cross in one copy. Scattered data on the
+// host go through pinned memory, which the processor packs or unpacks. Without kernels, each run
+// crosses in its own copy, and the processor reduces in pinned memory.
 //
-// Steps take place in order; one of the processor's waits for those of the device before it.
+// Steps run in order; a step of the processor waits for the device's steps before it.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,8 @@
 
 namespace vicinal::device {
 
-/// Where a step reads or writes: the job's two buffers, or memory of its own on the device or the host.
+/// Memory that a step reads or writes: one of the job's two buffers, or the job's own memory on the
+/// device or the host.
 enum class Part : std::uint8_t { from, to, scratch, pinned };
 
 struct Spot {
@@ -27,20 +28,20 @@ struct Spot {
   std::int64_t offset = 0;  ///< in bytes
 };
 
-/// A copy of the driver's, or a kernel's in its place.
+/// A copy by the driver, or by a kernel instead.
 struct Transfer {
   Spot from, to;
   std::size_t bytes = 0;
-  bool by_kernel = false;  ///< a kernel could do it as well
+  bool by_kernel = false;  ///< a kernel can do it instead
 };
 
-/// Words of equal size, by kernel copy_words_P_O for the largest part P that all is aligned for.
+/// Words of equal size, by kernel copy_words_P_O for the largest part P that all are aligned for.
 struct MoveWords {
   Spot from, to;
   int word_bytes = 0;
   int offset_bits = 32;
   std::int64_t alignment = 1;  ///< of all offsets, a power of two
-  std::int64_t sources = -1;   ///< where the lists begin in the script's tables; -1 for none
+  std::int64_t sources = -1;   ///< place of the list in the script's tables; -1 for none
   std::int64_t targets = -1;
   std::size_t count = 0;
 };
@@ -53,7 +54,7 @@ struct MovePieces {
   std::size_t count = 0;
 };
 
-/// By kernel reduce_OP_TYPE.
+/// Executed by kernel reduce_OP_TYPE.
 struct ReduceValues {
   Spot from, to;
   std::string kernel;
@@ -62,7 +63,7 @@ struct ReduceValues {
   std::size_t count = 0;
 };
 
-/// The processor's.
+/// Executed by the processor.
 struct HostCopy {
   Spot from, to;
   CompiledRuns runs;
@@ -82,10 +83,11 @@ struct Script {
   std::size_t pinned_bytes = 0;
 };
 
-/// Copies as compile() of memory/kernels.hpp does; so do targets that overlap.
+/// Makes copies with the result of compile() in memory/kernels.hpp, also if targets overlap.
 [[nodiscard]] Script copy_script(std::span<const CopyRun> runs, std::size_t element_bytes,
                                  Sides inside, bool kernels);
-/// Reductions as compile_reduction() does, faults included, other than replace, which is a copy.
+/// Makes reductions with the result and the faults of compile_reduction(); `op` must not be
+/// replace, which is a copy.
 [[nodiscard]] Script reduction_script(std::span<const CopyRun> runs, std::size_t element_bytes,
                                       ReduceOp op, ElementType type, Sides inside, bool kernels);
 

@@ -1,4 +1,4 @@
-// Sets as sorted ranges: with ranks placed in blocks, what a region has is one range.
+// Sets as sorted ranges: if ranks are placed region by region, a region's blocks are one range.
 #include "planners/allgather/blocks.hpp"
 
 #include <algorithm>

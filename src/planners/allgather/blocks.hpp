@@ -1,5 +1,5 @@
-// Whose blocks a rank has, or a message carries. A block is what one rank contributes to an
-// allgather, known by that rank's number.
+// A set of blocks, as a rank holds or a message carries it. A block is what one rank contributes to
+// an allgather, identified by that rank's number.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@ namespace vicinal::allgather {
 
 class Blocks {
  public:
-  /// Of ranks first to last - 1.
+  /// Blocks of ranks first to last - 1.
   struct Range {
     int first = 0;
     int last = 0;
@@ -19,14 +19,14 @@ class Blocks {
   Blocks() = default;
   explicit Blocks(int rank) : ranges_{{rank, rank + 1}} {}
 
-  /// Those that any of the sets has.
+  /// Returns the blocks that any of the sets has.
   static Blocks united(std::span<const Blocks> sets);
   void add(const Blocks& more);
-  /// Those of these that `others` has not.
+  /// Returns the blocks that `others` lacks.
   [[nodiscard]] Blocks without(const Blocks& others) const;
 
   [[nodiscard]] bool empty() const { return ranges_.empty(); }
-  /// Ascending and disjoint, none of them ending where another begins.
+  /// Returns the ranges: ascending, disjoint and not adjacent.
   [[nodiscard]] const std::vector<Range>& ranges() const { return ranges_; }
   friend bool operator==(const Blocks&, const Blocks&) = default;
 

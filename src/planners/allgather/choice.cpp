@@ -1,4 +1,4 @@
-// The estimates, kept for the next rank that asks for the same: virtual ranks all do.
+// The estimates, cached for the next rank that asks for the same, as all virtual ranks do.
 #include "planners/allgather/choice.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Known {
   std::vector<Estimate> estimates;  ///< the fastest first
 };
 
-/// By rank. One that has been given no block is at fault, and told so later.
+/// Returns the bytes of each rank's block. A missing block is reported as a fault later.
 std::vector<std::int64_t> bytes_of_blocks(const PlanRequest& request) {
   std::vector<std::int64_t> bytes(static_cast<std::size_t>(request.neighborhood.machine->size()));
   for (const InEdge& edge : request.pattern.in) {
@@ -44,14 +44,15 @@ const std::vector<Estimate>& estimates_for(const PlanRequest& request) {
   }
   known = {machine, std::move(bytes), options.shared_memory, options.profile, {}};
   known.estimates = estimate_all({*machine, known.profile, known.bytes, known.shared_memory});
-  // Of those that take the same, the first of the table.
+  // Among planners of equal time, the first of the table comes first.
   std::stable_sort(known.estimates.begin(), known.estimates.end(),
                    [](const Estimate& a, const Estimate& b) { return a.time < b.time; });
   return known.estimates;
 }
 
-/// Those that know no regions send from each rank in each round. Where ranks share cores that takes several times what a
-/// profile says (32 ranks on 2 cores, 1 KiB: 3 ms where by leaders it is 1), and there is little to win elsewhere.
+/// Returns whether a planner uses regions. Other planners send from each rank in each round. Where
+/// ranks share cores, that takes several times the profile's estimate (32 ranks on 2 cores, 1 KiB:
+/// 3 ms, but 1 ms by leaders). Elsewhere, there is little to win.
 bool heeds_regions(const Estimate& estimate) {
   constexpr std::array<std::string_view, 3> heedless = {"recursive-doubling", "bruck",
                                                         "dissemination"};

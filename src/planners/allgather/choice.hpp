@@ -1,20 +1,22 @@
-// Which planner `automatic` leaves an allgather over all ranks to: the fastest by the profile.
+// The choice of a planner for an allgather over all ranks by `automatic`: the fastest by the
+// profile.
 //
-// Nobody is asked. What the choice follows from all ranks have alike: the machine, the profile, and the counts of all
-// blocks. Those of a rank at fault may be others, and its choice with them; but counts are among what ranks compare beside
-// the negotiation (plan_alike.hpp), so no letter of one planner is read by another, and all are told.
+// The choice needs no communication. It follows from data that all ranks have in common: the
+// machine, the profile, and the counts of all blocks. A failed rank may have other counts, and thus
+// choose another planner. But the ranks compare these counts, too (plan_alike.hpp). So no planner
+// reads a control message of another, and all ranks learn of the fault.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-#include "planners/planner.hpp"
+#include "negotiate/planner.hpp"
 
 namespace vicinal::allgather {
 
 struct Choice {
   std::string_view planner;
-  std::string reason;  ///< for people: what each would take
+  std::string reason;  ///< the time of each planner, for users
 };
 
 [[nodiscard]] Choice choose(const PlanRequest& request);

@@ -1,4 +1,4 @@
-// Max-rate ports, LogGP messages, and processors that ranks take in turn.
+// Max-rate ports, LogGP messages, and processors that ranks use in time slices.
 #include "planners/allgather/clocks.hpp"
 
 #include <algorithm>
@@ -82,7 +82,8 @@ void Clocks::end(const Message& it) {
   if (it.way != Way::straight) copy(it.to, it.bytes);
 }
 
-/// In the order in which things may be done: it matters where ranks share a processor.
+/// Processes messages in the order in which they can proceed, which matters if ranks share a
+/// processor.
 void Clocks::deliver() {
   for (Message& message : round_) message.leaves = at(message.from);
   std::stable_sort(round_.begin(), round_.end(),
@@ -112,7 +113,7 @@ void Clocks::turn(int rank, Picoseconds until, Awaited awaited) {
   work(rank, awaited == Awaited::message ? turn_ + poll_ : turn_);
 }
 
-/// Where ranks share a processor, one has to get its turn to see anything.
+/// A rank that shares a processor sees nothing before its time slice.
 void Clocks::await(int rank, Picoseconds signalled) {
   Picoseconds& now = now_[static_cast<std::size_t>(rank)];
   const bool scarce = core(rank).shared;

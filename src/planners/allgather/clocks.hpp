@@ -1,7 +1,7 @@
-// A clock for each rank, for estimates that follow an algorithm round by round: what a rank does in a round comes after
-// all that it has done and got in the rounds before. That is so in an allgather, where ranks pass on what has come; so no
-// events have to be kept in order as in cost/price.hpp, whose model of processors, links and ports this is, and a round
-// costs no more than some additions for each message.
+// A clock for each rank, for estimates that follow an algorithm round by round. A rank's work in a
+// round comes after all its work and receives in earlier rounds, since ranks of an allgather
+// forward received blocks. So no events are kept in order, unlike in cost/price.hpp, whose model of
+// processors, links and ports this is. A round costs a few additions for each message.
 #pragma once
 
 #include <algorithm>
@@ -17,39 +17,39 @@ inline std::size_t at(int place) { return static_cast<std::size_t>(place); }
 
 class Clocks {
  public:
-  /// Both must live as long as the clocks.
+  /// Both arguments must outlive the clocks.
   Clocks(const Machine& machine, const Profile& profile);
 
-  /// A message of this round. One that is `packed` is put together before, and taken apart after.
+  /// Adds a message to this round. A `packed` one is packed before and unpacked after.
   void send(int from, int to, std::int64_t bytes, bool packed = false);
-  /// The same through a slot in shared memory.
+  /// As send(), through a slot in shared memory.
   void hand(int from, int to, std::int64_t bytes);
-  /// The end of the round: all is sent, and received.
+  /// Ends the round: all messages are sent and received.
   void deliver();
-  /// A rank copies from one place of its host's memory to another.
+  /// Adds a copy from one place of a host's memory to another.
   void copy(int rank, std::int64_t bytes);
   enum class Awaited : std::uint8_t { flag, message };
-  /// A rank that has waited until then takes over the core that it shares, if it does.
+  /// Adds the switch to a rank that has waited until `until`, if it shares a core.
   void turn(int rank, Picoseconds until, Awaited awaited = Awaited::flag);
-  /// A rank goes on when it has seen a signal that another one has given at that time.
+  /// Continues a rank when it has seen the signal that another rank gave at that time.
   void await(int rank, Picoseconds signalled);
 
   [[nodiscard]] Picoseconds at(int rank) const { return now_[static_cast<std::size_t>(rank)]; }
-  /// When the last rank is done.
+  /// Returns the time when the last rank is done.
   [[nodiscard]] Picoseconds end() const;
 
  private:
-  /// What the messages of a round share: a rank's link, a host's port.
+  /// A resource that the messages of a round share: a rank's link, a host's port.
   struct Port {
-    int messages = 0;      ///< of this round
+    int messages = 0;      ///< in this round
     Picoseconds busy = 0;  ///< until when
 
     void enter(Picoseconds time, Picoseconds alone) {
       ++messages;
       busy = std::max(busy, time) + alone;
     }
-    /// When a message is through that has entered then and takes so long alone: all of one size are together, small ones
-    /// before large ones.
+    /// Returns when a message has passed that entered at `time` and takes `alone` by itself.
+    /// Messages of one size pass together, small ones before large ones.
     [[nodiscard]] Picoseconds passed(Picoseconds time, Picoseconds alone) const {
       return std::min(busy, time + messages * alone);
     }
@@ -59,11 +59,11 @@ class Clocks {
     int from = 0, to = 0;
     std::int64_t bytes = 0;
     Way way = Way::straight;
-    Picoseconds leaves = 0;  ///< begins to
+    Picoseconds leaves = 0;  ///< when it begins to leave
     Picoseconds arrives = 0;
   };
 
-  /// A rank's processor is busy.
+  /// Makes a rank's processor busy.
   void work(int rank, Picoseconds duration);
   void begin(Message& message);
   void end(const Message& message);
@@ -82,7 +82,7 @@ class Clocks {
   Picoseconds turn_, poll_;
   DealtCores cores_;
   std::vector<Picoseconds> now_;  ///< by rank
-  std::vector<int> taken_;        ///< by rank: the last round in which it took anything
+  std::vector<int> taken_;        ///< by rank: the last round in which it received anything
   int rounds_ = 0;
   std::vector<Picoseconds> busy_;  ///< by core: until when
   std::vector<Port> link_;         ///< by rank

@@ -13,11 +13,11 @@ namespace vicinal::allgather {
 
 namespace {
 
-/// A team, of whose blocks nothing is known but how many bytes each member has.
+/// A team of which only the number of bytes of each member is known.
 struct Members {
   std::vector<int> ranks;
   std::vector<std::int64_t> bytes;  ///< by place
-  bool side_by_side = true;  ///< the blocks of neighbouring places lie so in the receive buffer
+  bool side_by_side = true;  ///< neighbouring places have adjacent blocks in the receive buffer
 
   [[nodiscard]] int size() const { return static_cast<int>(ranks.size()); }
   void add(int rank, std::int64_t its_bytes) {
@@ -29,7 +29,7 @@ struct Members {
   }
 };
 
-/// What stretches of a team's members have together, the first coming after the last.
+/// Bytes of consecutive members of a team, where the first follows the last.
 class Stretches {
  public:
   explicit Stretches(const std::vector<std::int64_t>& bytes) : before_(2 * bytes.size() + 1) {
@@ -57,7 +57,7 @@ Members region_of(const Gathering& it, int region) {
   return team;
 }
 
-/// Whether each region's ranks follow each other, so that their blocks are one stretch.
+/// Returns whether the ranks of each region are consecutive, so that their blocks are one stretch.
 bool regions_in_order(const Machine& machine) {
   for (int rank = 1; rank < machine.size(); ++rank) {
     const int step = machine.region_of(rank) - machine.region_of(rank - 1);
@@ -71,7 +71,7 @@ bool all_share(const Members& team, const Gathering& it) {
                      [&](int rank) { return it.shares(team.ranks.front(), rank); });
 }
 
-/// As a schedule's give, and take by the end of the round.
+/// As a schedule's give(), with the take at the end of the round.
 void give(Clocks& clocks, const Gathering& it, int from, int to, std::int64_t bytes,
           bool packed = false) {
   if (bytes == 0 || from == to) return;
@@ -82,9 +82,9 @@ void give(Clocks& clocks, const Gathering& it, int from, int to, std::int64_t by
   }
 }
 
-// ---- among any ranks ------------------------------------------------------------------------------
+// ---- among any ranks ----------------------------------------------------------------------------
 
-/// Teams that do so at the same time, all of one size.
+/// Runs teams of one size at the same time.
 void by_bruck(Clocks& clocks, const Gathering& it, std::span<const Members> teams) {
   std::vector<Stretches> held;
   for (const Members& team : teams) held.emplace_back(team.bytes);
@@ -134,16 +134,17 @@ void by_doubling(Clocks& clocks, const Gathering& it, const Members& team) {
   clocks.deliver();
 }
 
-// ---- inside a region ------------------------------------------------------------------------------
+// ---- inside a region ----------------------------------------------------------------------------
 
-/// A slot of a member.
+/// A member's slot.
 struct Filled {
   int place = 0;
   std::int64_t bytes = 0;
   Picoseconds signalled = 0;
 };
 
-/// The members from a place on put their bytes into slots. In the order in which these are ready, in which they are read.
+/// Lets the members from place `first` on fill their slots. Returns the slots in the order in which
+/// they become ready and are read.
 std::vector<Filled> fill(Clocks& clocks, const Members& team, int first) {
   std::vector<Filled> filled;
   for (int place = first; place < team.size(); ++place) {
@@ -183,7 +184,7 @@ void share_inside(Clocks& clocks, const Gathering& it, const Members& team) {
   }
 }
 
-/// Everything to the first.
+/// Collects all bytes at the first member.
 void collect_inside(Clocks& clocks, const Gathering& it, const Members& team) {
   const int size = team.size();
   if (!all_share(team, it)) {
@@ -203,7 +204,7 @@ void collect_inside(Clocks& clocks, const Gathering& it, const Members& team) {
   for (const Filled& slot : filled) read(clocks, team.ranks.front(), slot);
 }
 
-/// So many bytes of the first to the others.
+/// Distributes `bytes` bytes of the first member to the others.
 void hand_out_inside(Clocks& clocks, const Gathering& it, const Members& team, std::int64_t bytes) {
   const int size = team.size();
   if (!all_share(team, it)) {
@@ -226,7 +227,7 @@ void hand_out_inside(Clocks& clocks, const Gathering& it, const Members& team, s
   }
 }
 
-// ---- the planners ---------------------------------------------------------------------------------
+// ---- the planners -------------------------------------------------------------------------------
 
 void bruck(Clocks& clocks, const Gathering& it) { by_bruck(clocks, it, everybody_of(it)); }
 
@@ -281,7 +282,7 @@ void multi_lane(Clocks& clocks, const Gathering& it) {
   }
 }
 
-/// By the regions that members live in, or the inner ones.
+/// Divides a team by the regions that its members live in, or by the inner ones.
 std::vector<Members> divided(const Machine& machine, const Members& team, bool inner) {
   std::vector<Members> groups;
   std::vector<int> group_of;  // by label
@@ -300,7 +301,7 @@ std::vector<Members> divided(const Machine& machine, const Members& team, bool i
 
 void by_locality(Clocks& clocks, const Gathering& it, std::vector<Members> groups, bool inner);
 
-/// Inside a region; with `inner`, between the regions inside it.
+/// Shares blocks inside a region; with `inner`, between the regions inside it.
 void share(Clocks& clocks, const Gathering& it, const Members& team, bool inner) {
   std::vector<Members> groups = divided(it.machine, team, true);
   if (!inner || groups.size() == 1) return share_inside(clocks, it, team);

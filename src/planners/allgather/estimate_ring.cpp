@@ -1,4 +1,5 @@
-// A closed form: the ring has as many steps as ranks, all alike, and following them would take ranks squared.
+// A closed form: the ring has almost as many steps as ranks, all alike. Following them would take
+// time quadratic in the number of ranks.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -12,7 +13,7 @@ namespace vicinal::allgather {
 
 namespace {
 
-/// The largest sum of numbers that follow one another in a circle, each at most once; 0 of none.
+/// Returns the largest sum of consecutive numbers in a circle, each used at most once; 0 of none.
 Picoseconds largest_stretch(const std::vector<Picoseconds>& gains) {
   Picoseconds ending_here = 0, most = 0, least_ending = 0, least = 0, total = 0;
   for (const Picoseconds gain : gains) {
@@ -25,7 +26,7 @@ Picoseconds largest_stretch(const std::vector<Picoseconds>& gains) {
   return std::max(most, total - least);
 }
 
-/// What a step of the ring takes whoever has to do with it.
+/// The load of a step of the ring on each processor, link and port.
 class StepLoads {
  public:
   explicit StepLoads(const Gathering& it)
@@ -36,7 +37,7 @@ class StepLoads {
         out_(of_host_.size()),
         in_(of_host_.size()) {}
 
-  /// Notes down that one rank hands the other a block in each step. Returns how long that takes.
+  /// Records that one rank hands the other a block in each step. Returns how long that takes.
   Picoseconds hop(int giver, int taker, std::int64_t block) {
     const Profile& profile = it_.profile;
     if (it_.shares(giver, taker)) {
@@ -74,18 +75,19 @@ class StepLoads {
 
  private:
   [[nodiscard]] std::size_t host_of(int rank) const { return at(it_.machine.host_of(rank)); }
-  /// Of the rank's host; 0 where each has one of its own.
+  /// Returns the cores that the ranks of the rank's host share; 0 if each has its own.
   [[nodiscard]] double cores(int rank) const {
     return shared_cores(it_.machine, it_.machine.host_of(rank), it_.profile);
   }
-  /// On the rank's processor, which is less than a core where a host has less than one.
+  /// Returns the duration on the rank's processor, which may be a fraction of a core.
   [[nodiscard]] Picoseconds slowed(int rank, Picoseconds duration) const {
     const double shared = cores(rank);
     if (shared <= 0) return duration;
     return std::llround(static_cast<double>(duration) * std::ceil(shared) / shared);
   }
-  /// A rank that copies blocks in and out, and is given them faster than it copies one, goes through them in the order in
-  /// which they come: more go in than out, and those after it wait. The last of a region are done half as late again.
+  /// Returns the time of the rank with most copies. If blocks arrive faster than a rank copies one,
+  /// it handles them in order of arrival. More blocks then go in than out, and later ranks wait.
+  /// The last ranks of a region then take half as long again.
   [[nodiscard]] Picoseconds slowest_copying() const {
     Picoseconds slowest = 0;
     for (int rank = 0; rank < it_.machine.size(); ++rank) {
@@ -101,18 +103,18 @@ class StepLoads {
   }
 
   const Gathering& it_;
-  std::vector<Picoseconds> of_rank_, copied_;  ///< by rank: its processor's part in all, in copies
+  std::vector<Picoseconds> of_rank_, copied_;  ///< by rank: processor time in all, in copies
   std::vector<Picoseconds> of_host_;
   std::vector<Picoseconds> out_, in_;  ///< of ports, by host
   Picoseconds slowest_ = 0;            ///< of processors
-  Picoseconds supply_ = 0;             ///< between blocks that come by messages
+  Picoseconds supply_ = 0;             ///< time between blocks that arrive by messages
 };
 
 }  // namespace
 
-/// There are as many steps as ranks but one, all alike. What takes longest is a chain in which each step is the next one
-/// of the same rank, or that of the rank to which it hands its block: it stays where most is to be done for a step, and
-/// goes on where handing on takes longer than that.
+/// The critical path is a chain of steps. Each is the next step of the same rank, or a step of the
+/// rank that takes its block. The chain stays at the rank with most work per step, and moves on
+/// where handing on takes longer than that.
 Picoseconds time_of_ring(const Gathering& it) {
   std::vector<int> ranks;
   for (int region = 0; region < it.machine.regions(); ++region) {

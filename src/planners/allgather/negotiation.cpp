@@ -1,19 +1,19 @@
-// What a rank takes goes straight to its place in the user's receive buffer, and what it passes on
-// is sent from there. A message holds its blocks in the order of their ranks, so with ranks placed
-// in blocks most messages are one stretch, or two, of either buffer.
+// A received block goes directly to its place in the user's receive buffer, and is forwarded from
+// there. A message holds its blocks in the order of their ranks. So if ranks are placed region by
+// region, most messages are one or two stretches of either buffer.
 #include "planners/allgather/negotiation.hpp"
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
-#include "planners/ground.hpp"
+#include "negotiate/ground.hpp"
 
 namespace vicinal::allgather {
 
 namespace {
 
-/// Giver to taker: by what way each transfer between them goes.
+/// From giver to taker: the passage of each transfer between them.
 struct Passages {
   static constexpr std::string_view name = "passages";
   Status status;
@@ -45,11 +45,11 @@ class AllgatherNegotiation : public Ground {
   }
 
   Task<Plans> run(std::string_view planner) {
-    Letters outbox = write_letters();
+    ControlMessages outbox = write_messages();
     std::vector<int> givers;
     for (const auto& [giver, passages] : taken_from_) givers.push_back(giver);
     Expected expected(std::move(givers), "tags and slots");
-    const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
+    const ControlMessages inbox = co_await exchange(std::move(outbox), std::move(expected));
     read<Passages>(
         inbox, [&](int giver, Passages its) { taken_from_.at(giver) = std::move(its.passages); });
     if (faults_.good()) write_transfers();
@@ -57,7 +57,7 @@ class AllgatherNegotiation : public Ground {
   }
 
  private:
-  /// One give, with the slot that some takers read from and the messages to the others.
+  /// One give: the slot that some takers read, and the messages to the others.
   struct Given {
     SlotPair slot;
     std::size_t readers = 0;
@@ -86,16 +86,16 @@ class AllgatherNegotiation : public Ground {
 
   Place& place(int rank) { return places_[static_cast<std::size_t>(rank)]; }
 
-  /// A letter to each taker.
-  Letters write_letters() {
+  /// Returns a control message to each taker.
+  ControlMessages write_messages() {
     std::map<int, std::vector<Passage>> passages;
     for (const Step& step : schedule_.steps()) {
       if (step.kind == Step::Kind::give) open_passages(step, passages);
     }
-    Letters outbox;
-    // All that can fail is done, and the status is known.
+    ControlMessages outbox;
+    // Everything that can fail is done, so the status is known.
     for (auto& [taker, its] : passages) {
-      outbox.push_back(letter_to(taker, Passages{faults_.status(), std::move(its)}));
+      outbox.push_back(message_to(taker, Passages{faults_.status(), std::move(its)}));
     }
     return outbox;
   }
@@ -131,7 +131,8 @@ class AllgatherNegotiation : public Ground {
     }
   }
 
-  /// Where blocks that lie end to end belong in the receive buffer, those only of them that are wanted.
+  /// Returns where blocks that lie end to end belong in the receive buffer, for the wanted ones
+  /// only.
   [[nodiscard]] std::vector<CopyRun> places_of(const Blocks& blocks, const Blocks& wanted) {
     std::vector<CopyRun> runs;
     Index offset = 0;
@@ -148,7 +149,8 @@ class AllgatherNegotiation : public Ground {
   }
 
   void give(const Blocks& blocks, const Given& given) {
-    // An own block need not wait until it is copied to the receive buffer.
+    // The own block is sent from the source buffer, without waiting for its copy to the receive
+    // buffer.
     const bool own = blocks == Blocks(rank_);
     const int from = own ? Plan::source : Plan::target;
     const std::vector<CopyRun> runs = own ? own_ : reversed(places_of(blocks, blocks));

@@ -1,17 +1,17 @@
-// From a schedule to a plan: the ranks tell each other by what passage each transfer goes.
+// Turns a schedule into a plan: the ranks tell each other the passage of each transfer.
 #pragma once
 
 #include <string_view>
 
+#include "negotiate/planner.hpp"
 #include "planners/allgather/schedule.hpp"
-#include "planners/planner.hpp"
 
 namespace vicinal::allgather {
 
 /// Plans an allgather over all ranks of the machine (PlanOptions::complete) whose schedule
-/// `algorithm` writes. One superstep: a letter to each rank that this one gives to.
+/// `algorithm` writes. Takes one superstep: a control message to each rank that this one gives to.
 ///
-/// Each rank knows the counts of all; that they are the same is compared beside this (plan_alike.hpp).
+/// Each rank knows the counts of all; the ranks compare them separately (plan_alike.hpp).
 Task<Plans> plan_allgather(PlanRequest request, std::string_view planner,
                            void (*algorithm)(Schedule&));
 

@@ -1,4 +1,4 @@
-// Schedules, teams, and what several algorithms do inside a region.
+// Schedules, teams, and the steps that several algorithms share inside a region.
 #include "planners/allgather/schedule.hpp"
 
 #include <algorithm>
@@ -86,8 +86,8 @@ void collect(const Team& team, int root, Schedule& schedule) {
     }
     return;
   }
-  // A binomial tree over places counted from the root: whoever's lowest set bit is `step` hands what
-  // it has gathered from the places after it to the place `step` before.
+  // A binomial tree over places counted from the root. A member whose lowest set bit is `step`
+  // hands the blocks gathered from the places after it to the place `step` before.
   const int size = team.size();
   const int own = (place - root + size) % size;
   const auto rank_at = [&](int from_root) { return team.ranks[(root + from_root) % size]; };

@@ -1,9 +1,9 @@
-// What a rank does in an allgather, before it is a plan: which blocks it gives to whom, and takes
-// from whom, in which order. An algorithm writes the schedule of one rank from what every rank
-// knows, the machine, so nothing is asked and nothing is agreed; negotiation.hpp makes a plan of it.
+// The schedule of one rank in an allgather, before it is a plan: the blocks that it gives and
+// takes, in order. An algorithm writes it from the machine, which every rank knows, so no
+// communication is needed. negotiation.hpp makes a plan of it.
 //
-// Algorithms are written for a team: some ranks that each hold some blocks, and in the end all hold
-// what any of them held. So one can serve as a part of another.
+// Algorithms are written for a team: ranks that each hold some blocks at first, and in the end hold
+// all blocks of the team. So one algorithm can serve as a part of another.
 #pragma once
 
 #include <span>
@@ -15,12 +15,11 @@
 
 namespace vicinal::allgather {
 
-/// Blocks on their way to other ranks, or from one. A rank may be given blocks that it has already,
-/// and ignores them.
+/// Blocks on their way to other ranks, or from one. A rank ignores blocks that it already has.
 struct Step {
   enum class Kind { give, take } kind = Kind::give;
   Blocks blocks;
-  std::vector<int> peers;  ///< whom to, or the one from whom
+  std::vector<int> peers;  ///< the takers, or the one giver
 };
 
 class Schedule {
@@ -28,9 +27,9 @@ class Schedule {
   Schedule(const Machine& machine, int rank, bool shared_memory, const Profile& profile)
       : machine_(machine), rank_(rank), shared_memory_(shared_memory), profile_(profile) {}
 
-  /// The same blocks to several ranks; nothing where there are no blocks or no ranks. This rank
-  /// must have them, by then, of its own or by earlier takes. The k-th that one rank gives to
-  /// another is the k-th that this takes from it.
+  /// Gives the same blocks to several ranks; does nothing without blocks or ranks. This rank must
+  /// have the blocks by then: its own, or from earlier takes. The k-th give from one rank to
+  /// another matches the k-th take there.
   void give(Blocks blocks, std::vector<int> takers);
   void take(Blocks blocks, int giver);
 
@@ -39,8 +38,8 @@ class Schedule {
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] const Profile& profile() const { return profile_; }
 
-  /// Whether another rank reads what this one gives from shared memory: inside a region only, so
-  /// that what goes between regions is a message also where one host stands for several.
+  /// Returns whether `peer` reads this rank's blocks from shared memory. Only ranks of one region
+  /// do, so that data between regions is a message even if one host stands for several regions.
   [[nodiscard]] bool shares_with(int peer) const {
     return shared_memory_ && machine_.same_region(rank_, peer) && machine_.same_host(rank_, peer);
   }
@@ -54,37 +53,37 @@ class Schedule {
 };
 
 struct Team {
-  std::vector<int> ranks;     ///< in the order in which the algorithm has them
-  std::vector<Blocks> holds;  ///< by place in `ranks`: what the member has to begin with
+  std::vector<int> ranks;     ///< in the algorithm's order
+  std::vector<Blocks> holds;  ///< by place in `ranks`: the member's initial blocks
 
   [[nodiscard]] int size() const { return static_cast<int>(ranks.size()); }
-  /// Where a rank stands; it must be a member.
+  /// Returns the place of a rank, which must be a member.
   [[nodiscard]] int place_of(int rank) const;
-  /// What `count` members from `place` on have together, the first coming after the last.
+  /// Returns the blocks of `count` members from `place` on, where the first follows the last.
   [[nodiscard]] Blocks held_by(int place, int count) const;
 };
 
-/// All ranks with their own blocks: in the order of their numbers, or region by region.
+/// Returns all ranks with their own blocks: in the order of their numbers, or region by region.
 Team everybody(const Machine& machine);
 Team by_region(const Machine& machine);
 
-// Algorithms for a team of which the schedule's rank is a member. Whoever has nothing to give, or
-// whose blocks nobody lacks, sends nothing.
+// Algorithms for a team with the schedule's rank as a member. A rank sends nothing if it has no
+// blocks to give, or if no rank lacks them.
 void gather_by_bruck(const Team& team, Schedule& schedule);
 void gather_by_dissemination(const Team& team, Schedule& schedule);
 void gather_by_recursive_doubling(const Team& team, Schedule& schedule);
 void gather_by_ring(const Team& team, Schedule& schedule);
 void gather_by_locality(const Team& team, Schedule& schedule);
 
-/// By how much `gather_by_locality` multiplies in each step what a group of ranks has, with so many groups of which the
-/// smallest has so many ranks.
+/// Returns the factor by which `gather_by_locality` multiplies a group's blocks in each step. There
+/// are `groups` groups, the smallest with `smallest` ranks.
 int locality_base(int groups, int smallest, const Profile& profile);
 
-/// For a team inside a region: each member reads what the others have from shared memory, where all
-/// can; else by Bruck's algorithm.
+/// Gathers in a team inside a region: each member reads the others' blocks from shared memory if
+/// all can, else by Bruck's algorithm.
 void gather_inside(const Team& team, Schedule& schedule);
-/// All blocks to the member at `root`, and from there to the others: straight through shared
-/// memory, else along a binomial tree.
+/// Moves all blocks to the member at `root` (collect), or from there to the others (hand_out):
+/// directly through shared memory, else along a binomial tree.
 void collect(const Team& team, int root, Schedule& schedule);
 void hand_out(const Team& team, int root, const Blocks& blocks, Schedule& schedule);
 

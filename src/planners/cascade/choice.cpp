@@ -1,4 +1,4 @@
-// A few letters along the tree, and the closed form.
+// The tree allreduce, and the closed form.
 #include "planners/cascade/choice.hpp"
 
 #include <algorithm>
@@ -9,22 +9,24 @@
 #include <sstream>
 #include <utility>
 
+#include "negotiate/rank_tree.hpp"
 #include "planners/halving/rank_list.hpp"
-#include "planners/rank_tree.hpp"
 
 namespace vicinal::cascade {
 
 namespace {
 
-/// So many times as fast passing on must be than what `automatic` does otherwise: relays see which regions have much for which.
+/// Factor by which forwarding must be faster than the alternative: relays see which regions have
+/// much for which.
 constexpr double worth_its_while = 1.25;
 
-/// The factor of what relays would take for the best of them.
+/// Returns the least bias among the relay planners.
 double of_relays(const Bias& bias) {
   return std::min({bias.of("direct"), bias.of("aggregate"), bias.of("two-step"), bias.of("split")});
 }
 
-/// What a region takes to send so many bytes in so many equal messages, as many of them each member's.
+/// Returns the time in which a region sends `bytes` in equal messages, `of_member` of them from
+/// each member.
 double between_regions(const Profile& profile, double bytes, double messages, double of_member) {
   const LevelCost& far = profile.network();
   const auto each = static_cast<std::int64_t>(bytes / messages);
@@ -42,7 +44,7 @@ struct Report {
 };
 void fields(auto&& take, Is<Report> auto& it) { take(it.ranks, it.volume); }
 
-/// Down again.
+/// Down the tree.
 struct Terms {
   static constexpr std::string_view name = "terms of a cascade";
   halving::RankSet ranks;
@@ -52,7 +54,7 @@ struct Terms {
 };
 void fields(auto&& take, Is<Terms> auto& it) { take(it.ranks, it.radix, it.passes_on, it.reason); }
 
-class Founding final : public Consultation<Report, Terms> {
+class Founding final : public TreeAllreduce<Report, Terms> {
  public:
   Founding(const PlanRequest& request, Volume volume, Among among)
       : request_(request), machine_(*request.neighborhood.machine), volume_(volume), among_(among) {
@@ -145,9 +147,9 @@ void Volume::add(const Volume& other) {
 
 Task<Decision> decide(const PlanRequest& request, FaultRecord& faults, Volume volume, Among among) {
   Founding founding(request, volume, among);
-  Task<Done> consulting =
-      consult(request.conversation, request.neighborhood.tree, faults, founding);
-  co_await consulting;
+  Task<Done> allreduce =
+      tree_allreduce(request.conversation, request.neighborhood.tree, faults, founding);
+  co_await allreduce;
   if (!faults.good()) co_return Decision();
   co_return founding.take();
 }
@@ -161,11 +163,12 @@ double expected_seconds(const Volume& volume, int ranks, int regions, int radix,
   const double bytes = static_cast<double>(volume.items * options.element_bytes) / regions;
   const double parcels = static_cast<double>(volume.parcels) / regions;
   const double wanted = static_cast<double>(volume.copies) / static_cast<double>(volume.items) /
-                        (regions - 1);  // the part of the other regions that want an item
+                        (regions - 1);  // the fraction of the other regions that want an item
   double seconds = 0;
   for (double width = 1; width < regions; width *= radix) {
     const double values = std::min<double>(radix - 1, std::floor((regions - 1) / width));
-    // So many distances end differently in the digits so far, and so many of those are wanted.
+    // Number of distances that differ in the digits so far; `copies` counts the wanted ones that
+    // move.
     const double ends = std::min<double>(width * radix, regions);
     const double copies =
         ends * (1 - std::pow(std::max(0.0, 1 - wanted), regions / ends)) * values / (values + 1);

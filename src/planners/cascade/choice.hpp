@@ -1,6 +1,6 @@
-// What the ranks of a cascade find out together, along the tree of their component: who they are, the radix, and where they may
-// do otherwise, whether they pass on at all. How much they have to pass on is added up, and what is expected to be the fastest is
-// chosen at the root, for all.
+// The agreement of a cascade's ranks, along the tree of their component. They agree on the
+// participants, the radix and, if there is an alternative, whether to forward at all. The root adds
+// up the volume of all ranks and chooses for all, by the least expected time.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@
 #include <string_view>
 #include <vector>
 
+#include "negotiate/planner.hpp"
 #include "planners/halving/parcels.hpp"
-#include "planners/planner.hpp"
 
 namespace vicinal::cascade {
 
-/// What some ranks have for other regions.
+/// The items that some ranks have for other regions.
 struct Volume {
   Index items = 0;    ///< elements, each once
-  Index copies = 0;   ///< as often as there are regions that want them
-  Index parcels = 0;  ///< that some other region wants
-  Index wanted = 0;   ///< by so many other regions, each parcel, added up
-  Index links = 0;    ///< other regions that one region has edges to, or from, at most
+  Index copies = 0;   ///< elements, once for each region that wants them
+  Index parcels = 0;  ///< parcels that some other region wants
+  Index wanted = 0;   ///< other regions that want a parcel, summed over parcels
+  Index links = 0;    ///< most other regions that one region has edges to, or from
 
   Volume() = default;
-  /// Of one rank.
+  /// Computes the volume of one rank.
   Volume(const std::vector<halving::Parcel>& parcels, const Neighborhood& neighborhood);
   void add(const Volume& other);
 };
@@ -30,29 +30,30 @@ void fields(auto&& take, Is<Volume> auto& it) {
   take(it.items, it.copies, it.parcels, it.wanted, it.links);
 }
 
-/// What is decided among.
+/// The alternatives of a decision.
 enum class Among : std::uint8_t {
   radices,
   planners,  ///< the cascade of the best radix, and relays of region pairs
 };
 
 struct Decision {
-  std::vector<int> ranks;  ///< those that take part, ascending
+  std::vector<int> ranks;  ///< participating ranks, ascending
   int radix = 2;
   bool passes_on = true;
-  std::string reason;  ///< for people
+  std::string reason;  ///< for users
 };
 
-/// Collective over the ranks of a component, with two letters for each. Where a rank brings a fault, every record has it
-/// afterwards, and nothing is decided.
+/// Decides. Collective over the ranks of a component, with two control messages for each. If a rank
+/// reports a fault, every record has it afterwards, and nothing is decided.
 Task<Decision> decide(const PlanRequest& request, FaultRecord& faults, Volume volume, Among among);
 
-/// How long passing on is expected to take, in seconds, for so many ranks in so many regions, by a closed form: what is
-/// wanted is taken to be spread evenly over regions and distances.
+/// Returns the expected seconds of forwarding, for `ranks` ranks in `regions` regions, by a closed
+/// form. It assumes that wanted items are spread evenly over regions and distances.
 double expected_seconds(const Volume& volume, int ranks, int regions, int radix,
                         const PlanOptions& options);
-/// The same of relays, with one message for each region that wants anything, which the region's ranks share out. Those are taken to be
-/// as many as have edges, but no more than parcels are wanted.
+/// As expected_seconds(), for relays: the ranks of a region share one message for each region that
+/// wants anything. The number of messages is assumed to be that of the linked regions, but at most
+/// that of the wanted parcels.
 double relayed_seconds(const Volume& volume, int ranks, int regions, const PlanOptions& options);
 
 }  // namespace vicinal::cascade

@@ -1,4 +1,4 @@
-// Who of a region hands on a digit's value z: its member (z - 1) mod n, of n.
+// Member (z - 1) mod n of a region of n members hands on the data of digit value z.
 #include "planners/cascade/paths.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace {
 
 std::size_t at(std::int64_t place) { return static_cast<std::size_t>(place); }
 
-/// Who among a region's members hands on what has that value.
+/// Returns the member that hands on the data of a digit value.
 int in_charge(const std::vector<int>& members, int value) {
   return (value - 1) % static_cast<int>(members.size());
 }

@@ -1,14 +1,14 @@
-// What is said in the three supersteps of negotiation.hpp.
+// The control messages of the three supersteps of negotiation.hpp.
 #pragma once
 
 #include <string_view>
 #include <vector>
 
-#include "base/letters.hpp"
+#include "base/control_messages.hpp"
+#include "negotiate/faults.hpp"
+#include "negotiate/passage.hpp"
 #include "planners/common_neighbor/groups.hpp"
 #include "planners/common_neighbor/layout.hpp"
-#include "planners/faults.hpp"
-#include "planners/passage.hpp"
 
 namespace vicinal::common_neighbor {
 
@@ -16,38 +16,38 @@ namespace vicinal::common_neighbor {
 struct Links {
   static constexpr std::string_view name = "links of a member";
   Status status;
-  Index distinct = 0;  ///< elements of all of them, each item once
+  Index distinct = 0;  ///< elements of all links, each item once
   std::vector<OutgoingLink> out;
 };
 void fields(auto&& take, Is<Links> auto& it) { take(it.status, it.distinct, it.out); }
 
-/// Superstep 2, to who delivers for this rank: where it finds the items.
-struct SupplyLetter {
+/// Superstep 2, to the rank that delivers for this rank: where it finds the items.
+struct SupplyMessage {
   static constexpr std::string_view name = "supply";
   struct Link {
     int destination = 0;
     Index count = 0;
-    std::vector<LinkPiece> pieces;  ///< in what is supplied
+    std::vector<LinkPiece> pieces;  ///< in the supplied data
   };
   Status status;
   Passage passage;
   std::vector<Link> links;
 };
-void fields(auto&& take, Is<SupplyLetter::Link> auto& it) {
+void fields(auto&& take, Is<SupplyMessage::Link> auto& it) {
   take(it.destination, it.count, it.pieces);
 }
-void fields(auto&& take, Is<SupplyLetter> auto& it) { take(it.status, it.passage, it.links); }
+void fields(auto&& take, Is<SupplyMessage> auto& it) { take(it.status, it.passage, it.links); }
 
 /// Superstep 3, to the destination of a link: where it finds the items.
-struct ArrivalLetter {
+struct ArrivalMessage {
   static constexpr std::string_view name = "arrival";
   Status status;
-  int origin = 0;  ///< whose link it is
+  int origin = 0;  ///< the rank whose link it is
   Index count = 0;
   Passage passage;
   std::vector<LinkPiece> pieces;
 };
-void fields(auto&& take, Is<ArrivalLetter> auto& it) {
+void fields(auto&& take, Is<ArrivalMessage> auto& it) {
   take(it.status, it.origin, it.count, it.passage, it.pieces);
 }
 

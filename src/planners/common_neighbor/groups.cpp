@@ -1,9 +1,9 @@
-// Forming groups, dividing their neighbours and pricing the outcome. A group of members with the
-// neighbour sets A, B, ... sends |A u B u ...| messages where its members alone would send
-// |A| + |B| + ...; so what a member has in common with the union is what taking it in saves.
+// Forms groups, divides their neighbours and prices the result. A group of members with the
+// neighbour sets A, B, ... sends |A u B u ...| messages. Alone, its members would send |A| + |B| +
+// ... So a new member saves as many messages as it has neighbours in common with the union.
 //
-// All of it runs on every rank while a plan is made, for each size that is tried: flat arrays, and
-// everything that does not depend on the size is prepared once.
+// Every rank runs all of this while planning, for each size that is tried. Therefore arrays are
+// flat, and data that does not depend on the size is prepared once.
 #include "planners/common_neighbor/groups.hpp"
 
 #include <algorithm>
@@ -137,7 +137,7 @@ void CommonNeighbors::choose_deliverers(Division& division,
     Index messages = 0;
     Index elements = 0;
   };
-  // Where there is least choice comes first: neighbours of one member, then of two, ...
+  // Messages with the least choice come first: neighbours of one member, then of two, ...
   auto& messages = division.messages;
   std::stable_sort(messages.begin(), messages.end(), [](const Message& a, const Message& b) {
     return a.end - a.first < b.end - b.first;

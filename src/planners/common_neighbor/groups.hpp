@@ -1,6 +1,6 @@
-// Who delivers for whom: the ranks of a region in groups of ranks that send to the same others, and
-// for each destination of a group the member that sends to it. It follows from what all members of
-// the region know of each other, so that each of them computes the same.
+// Groups of ranks in a region that send to the same destinations; for each destination of a group,
+// one member delivers. All members of the region compute the same groups, since they know each
+// other's links.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ void fields(auto&& take, Is<OutgoingLink> auto& it) { take(it.destination, it.co
 
 struct GroupMember {
   int rank = 0;
-  Index distinct = 0;             ///< elements of all its links, each item once
+  Index distinct = 0;             ///< elements of all links, each item once
   std::vector<OutgoingLink> out;  ///< to other regions, by destination
 };
 
@@ -30,7 +30,7 @@ struct GroupMember {
 struct Delivery {
   int destination = 0;
   int deliverer = 0;              ///< one of the contributors
-  std::vector<int> contributors;  ///< the members of the group with that neighbour, ascending
+  std::vector<int> contributors;  ///< members of the group with that destination, ascending
 };
 
 struct GroupingCosts {
@@ -41,26 +41,26 @@ struct GroupingCosts {
 
 class CommonNeighbors {
  public:
-  /// Of the members of a region, given by rank, ascending.
+  /// Takes the members of a region, by rank, ascending.
   explicit CommonNeighbors(std::vector<GroupMember> members);
 
-  /// Groups of at most `size` ranks; each member is in one. Greedy: a group begins with the two
-  /// that have most neighbours in common and takes in whoever has most in common with the whole
-  /// group, as long as anybody has.
+  /// Returns groups of at most `size` ranks; each member is in one. Greedy: a group begins with the
+  /// two members that have most neighbours in common. It then adds the member with most neighbours
+  /// in common with the whole group, as long as there is any.
   [[nodiscard]] std::vector<std::vector<int>> groups(int size) const;
 
-  /// The messages of groups of at most `size` ranks. The common neighbours of a group are divided
-  /// among those that have them, so that each sends about as many messages, and then as many
-  /// elements.
+  /// Returns the messages of groups of at most `size` ranks. The common neighbours of a group are
+  /// divided among the members that have them. Each member sends about as many messages, and then
+  /// as many elements.
   [[nodiscard]] std::vector<Delivery> deliveries(int size) const;
 
-  /// The size, of 1, 2, 4, ... up to all members, whose deliveries take least time.
+  /// Returns the size of 1, 2, 4, ... up to all members whose deliveries take the least time.
   [[nodiscard]] int cheapest_size(const GroupingCosts& costs) const;
 
  private:
   using Set = std::vector<std::uint64_t>;  ///< a bit for each destination
   struct Contributor {
-    int member = 0;  ///< its place among the members, as everywhere in here
+    int member = 0;  ///< its place among the members, as everywhere in this class
     Index count = 0;
   };
   struct Link {
@@ -86,7 +86,7 @@ class CommonNeighbors {
   std::vector<GroupMember> members_;
   std::vector<Link> links_;                 ///< by destination, then by member
   std::vector<Set> sets_;                   ///< by member
-  std::vector<std::pair<int, int>> pairs_;  ///< with neighbours in common, those with most first
+  std::vector<std::pair<int, int>> pairs_;  ///< with common neighbours, those with most first
 };
 
 }  // namespace vicinal::common_neighbor

@@ -27,7 +27,7 @@ struct Stretch {
   Index in_message = 0;
 };
 
-/// By position; none overlaps another.
+/// Returns the stretches by position, without overlaps.
 std::vector<Stretch> named_stretches(const std::vector<LinkPiece>& pieces_by_position) {
   std::vector<Stretch> stretches;
   for (const LinkPiece& piece : pieces_by_position) {

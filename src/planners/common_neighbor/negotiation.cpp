@@ -1,4 +1,4 @@
-// What is said in the three supersteps.
+// The three supersteps.
 #include "planners/common_neighbor/negotiation.hpp"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ bool CommonNeighborNegotiation::exhibited(const OutLink& link) const {
 // --- superstep 1 ---------------------------------------------------------------------------------
 
 Task<Done> CommonNeighborNegotiation::form_groups() {
-  Letters outbox;
+  ControlMessages outbox;
   Expected expected;
   if (!neighborhood_.out().empty()) {
     std::vector<const OutLink*> leaving;
@@ -41,10 +41,10 @@ Task<Done> CommonNeighborNegotiation::form_groups() {
     }
     Links links{faults_.status(), merge(leaving).count, {}};
     for (const OutLink* link : leaving) links.out.push_back({link->peer, link->count});
-    for (const int member : neighborhood_.active()) outbox.push_back(letter_to(member, links));
+    for (const int member : neighborhood_.active()) outbox.push_back(message_to(member, links));
     expected = {neighborhood_.active(), "links"};
   }
-  const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
+  const ControlMessages inbox = co_await exchange(std::move(outbox), std::move(expected));
   std::vector<GroupMember> members;
   read<Links>(inbox, [&](int member, Links its) {
     members.push_back({member, its.distinct, std::move(its.out)});
@@ -55,7 +55,8 @@ Task<Done> CommonNeighborNegotiation::form_groups() {
 
 void CommonNeighborNegotiation::divide(std::vector<GroupMember> members) {
   const CommonNeighbors region(std::move(members));
-  // With a fault in the region, each rank passes the word on to its own neighbours.
+  // After a fault in the region, each rank delivers for itself, so that its own neighbours learn of
+  // the fault.
   int size = faults_.good() ? options_.group_size : 1;
   if (size == 0) {
     size = region.cheapest_size({options_.element_bytes, options_.profile, [&](int a, int b) {
@@ -76,7 +77,7 @@ void CommonNeighborNegotiation::divide(std::vector<GroupMember> members) {
 
 // --- superstep 2 ---------------------------------------------------------------------------------
 
-/// What this rank hands to its region through a slot.
+/// Publishes this rank's items for its region in a slot, the exhibit.
 void CommonNeighborNegotiation::exhibit() {
   std::vector<const OutLink*> links;
   for (const auto& [peer, link] : out_links_) {
@@ -125,18 +126,19 @@ std::vector<CopyRun> CommonNeighborNegotiation::picks_of_reader(int reader) cons
   return picks_of(std::move(runs));
 }
 
-SupplyLetter CommonNeighborNegotiation::supply_of(
+SupplyMessage CommonNeighborNegotiation::supply_of(
     const Passage& passage, const std::vector<int>& destinations,
     const std::map<int, std::vector<LinkPiece>>& pieces) const {
-  SupplyLetter letter{{}, passage, {}};
+  SupplyMessage control_message{{}, passage, {}};
   for (const int destination : destinations) {
-    letter.links.push_back({destination, out_links_.at(destination).count, pieces.at(destination)});
+    control_message.links.push_back(
+        {destination, out_links_.at(destination).count, pieces.at(destination)});
   }
-  return letter;
+  return control_message;
 }
 
-SupplyLetter CommonNeighborNegotiation::message_supply(int deliverer,
-                                                       const std::vector<int>& destinations) {
+SupplyMessage CommonNeighborNegotiation::message_supply(int deliverer,
+                                                        const std::vector<int>& destinations) {
   std::vector<const OutLink*> links;
   for (const int destination : destinations) links.push_back(&out_links_.at(destination));
   const Stream stream = merge(links);
@@ -148,18 +150,19 @@ SupplyLetter CommonNeighborNegotiation::message_supply(int deliverer,
 
 Task<Done> CommonNeighborNegotiation::supply() {
   exhibit();
-  Letters outbox;
+  ControlMessages outbox;
   for (const auto& [deliverer, destinations] : entrusted_) {
     const bool shared = shares_memory_with(deliverer) && !no_room_;
-    SupplyLetter letter = shared ? supply_of(readers_.at(deliverer), destinations, exhibited_)
-                                 : message_supply(deliverer, destinations);
-    letter.status = faults_.status();
-    outbox.push_back(letter_to(deliverer, letter));
+    SupplyMessage control_message =
+        shared ? supply_of(readers_.at(deliverer), destinations, exhibited_)
+               : message_supply(deliverer, destinations);
+    control_message.status = faults_.status();
+    outbox.push_back(message_to(deliverer, control_message));
   }
   const std::set<int> others = suppliers();
   Expected expected(std::vector<int>(others.begin(), others.end()), "supplies");
-  const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
-  read<SupplyLetter>(inbox, [&](int peer, SupplyLetter it) { accept(peer, std::move(it)); });
+  const ControlMessages inbox = co_await exchange(std::move(outbox), std::move(expected));
+  read<SupplyMessage>(inbox, [&](int peer, SupplyMessage it) { accept(peer, std::move(it)); });
   co_return Done{};
 }
 
@@ -172,21 +175,22 @@ std::set<int> CommonNeighborNegotiation::suppliers() const {
   return others;
 }
 
-void CommonNeighborNegotiation::accept(int supplier, SupplyLetter letter) {
-  const Passage& passage = letter.passage;
+void CommonNeighborNegotiation::accept(int supplier, SupplyMessage control_message) {
+  const Passage& passage = control_message.passage;
   if (!passage.shared()) {
     const int store = supplied_[supplier] = transfers_.hold(passage.extent);
     transfers_.take(Phase::gather, true, supplier, passage.tag, passage.extent,
                     Part{store, all_picks(passage.extent)});
   }
-  for (SupplyLetter::Link& link : letter.links) {
+  for (SupplyMessage::Link& link : control_message.links) {
     if (passage.shared()) exhibit_of(supplier, passage, link.pieces);
     contributions_[link.destination].emplace(
         supplier, Contribution{supplier, link.count, std::move(link.pieces)});
   }
 }
 
-/// The store that another's exhibit is, of which this rank wants these pieces too.
+/// Returns the store for another rank's exhibit, and adds these pieces to those that this rank
+/// reads.
 int CommonNeighborNegotiation::exhibit_of(int owner, const Passage& passage,
                                           const std::vector<LinkPiece>& pieces) {
   const auto [entry, fresh] = supplied_.try_emplace(owner, -1);
@@ -203,16 +207,16 @@ int CommonNeighborNegotiation::exhibit_of(int owner, const Passage& passage,
 // --- superstep 3 ---------------------------------------------------------------------------------
 
 Task<Done> CommonNeighborNegotiation::deliver() {
-  Letters outbox;
+  ControlMessages outbox;
   write_arrivals(outbox);
   for (const auto& [peer, link] : in_links_) {
     if (peer == rank_) continue;
-    outbox.push_back(letter_to(peer, Expectation{faults_.status(), link.count}));
+    outbox.push_back(message_to(peer, Expectation{faults_.status(), link.count}));
   }
   Expected expected = expected_arrivals();
-  const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
-  read<ArrivalLetter, Expectation>(
-      inbox, Either{[&](int carrier, const ArrivalLetter& it) {
+  const ControlMessages inbox = co_await exchange(std::move(outbox), std::move(expected));
+  read<ArrivalMessage, Expectation>(
+      inbox, Either{[&](int carrier, const ArrivalMessage& it) {
                       if (it.status.good()) accept(carrier, it);
                     },
                     [&](int receiver, const Expectation& it) { compare(receiver, it); }});
@@ -227,10 +231,10 @@ CommonNeighborNegotiation::Contribution CommonNeighborNegotiation::own_contribut
   return {rank_, link.count, std::move(pieces[destination])};
 }
 
-/// One message with what each contributor has for the destination.
+/// Sends one message with the items of each contributor for the destination.
 void CommonNeighborNegotiation::send(int destination,
                                      const std::vector<Contribution>& contributions,
-                                     Letters& outbox) {
+                                     ControlMessages& outbox) {
   std::vector<Part> ingredients;
   std::vector<MessagePart> parts;
   Index count = 0;
@@ -243,9 +247,9 @@ void CommonNeighborNegotiation::send(int destination,
   }
   const Passage passage = Passage::message(count > 0 ? new_tag() : -1, count);
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    outbox.push_back(letter_to(
-        destination, ArrivalLetter{faults_.status(), contributions[i].origin,
-                                   contributions[i].count, passage, std::move(parts[i].pieces)}));
+    outbox.push_back(message_to(
+        destination, ArrivalMessage{faults_.status(), contributions[i].origin,
+                                    contributions[i].count, passage, std::move(parts[i].pieces)}));
   }
   if (count == 0) return;
   const bool local = same_region(destination);
@@ -253,7 +257,7 @@ void CommonNeighborNegotiation::send(int destination,
                   std::move(ingredients));
 }
 
-void CommonNeighborNegotiation::write_arrivals(Letters& outbox) {
+void CommonNeighborNegotiation::write_arrivals(ControlMessages& outbox) {
   for (const Delivery& delivery : delivered_) {
     std::vector<Contribution> contributions;
     for (const int origin : delivery.contributors) {
@@ -269,8 +273,8 @@ void CommonNeighborNegotiation::write_arrivals(Letters& outbox) {
       send(peer, {own_contribution(peer)}, outbox);
       continue;
     }
-    outbox.push_back(letter_to(peer, ArrivalLetter{faults_.status(), rank_, link.count,
-                                                   readers_.at(peer), exhibited_.at(peer)}));
+    outbox.push_back(message_to(peer, ArrivalMessage{faults_.status(), rank_, link.count,
+                                                     readers_.at(peer), exhibited_.at(peer)}));
   }
 }
 
@@ -283,13 +287,13 @@ Expected CommonNeighborNegotiation::expected_arrivals() const {
     if (peer != rank_) senders.push_back(peer);
   }
   Expected expected;
-  // Who delivers an edge is known to the sender's region only.
+  // Only the sender's region knows which rank delivers an edge.
   const std::size_t count = senders.size();
-  expected.add_unnamed(kind_of(ArrivalLetter::name), count,
-                       [senders = std::move(senders)](std::span<const Letter> arrived) {
+  expected.add_unnamed(kind_of(ArrivalMessage::name), count,
+                       [senders = std::move(senders)](std::span<const ControlMessage> arrived) {
                          std::set<int> unserved(senders.begin(), senders.end());
-                         for (const Letter& letter : arrived) {
-                           unserved.erase(contents_of<ArrivalLetter>(letter).origin);
+                         for (const ControlMessage& control_message : arrived) {
+                           unserved.erase(contents_of<ArrivalMessage>(control_message).origin);
                          }
                          return carriers_of(std::vector<int>(unserved.begin(), unserved.end()));
                        });
@@ -297,7 +301,7 @@ Expected CommonNeighborNegotiation::expected_arrivals() const {
   return expected;
 }
 
-void CommonNeighborNegotiation::accept(int carrier, const ArrivalLetter& arrival) {
+void CommonNeighborNegotiation::accept(int carrier, const ArrivalMessage& arrival) {
   const InLink& link = in_links_.at(arrival.origin);
   faults_.compare(arrival.origin, rank_, arrival.count, link.count);
   if (arrival.count != link.count || arrival.count == 0) return;

@@ -1,5 +1,5 @@
-// The letters of agent selection. Nothing in them depends on counts, so that no rank's fault
-// changes what the others agree on, or how many letters they expect.
+// The control messages of agent selection. None of them depends on counts. So a rank's fault
+// changes neither the agreement of other ranks nor the number of control messages that they expect.
 #include "planners/halving/agents.hpp"
 
 #include <algorithm>
@@ -7,16 +7,16 @@
 #include <optional>
 #include <set>
 
-#include "base/letters.hpp"
+#include "base/control_messages.hpp"
 #include "planners/halving/rank_list.hpp"
 
 namespace vicinal::halving {
 
 namespace {
 
-/// The rounds of bids and answers among region leaders. On random graphs of 240 to 2,160 ranks, 8 rounds of
-/// competition find 98% or more of the agents that rounds without end would, 4 rounds 87% or more.
-/// The others are for those who are left.
+/// The rounds of bids and answers among region leaders. On random graphs of 240 to 2,160 ranks, 8
+/// rounds of competition find 98% or more of the agents of unlimited rounds; 4 rounds find 87% or
+/// more. The other rounds are for the remaining ranks.
 constexpr std::array agent_rounds{
     Stage::compete, Stage::compete, Stage::compete, Stage::compete, Stage::compete, Stage::compete,
     Stage::compete, Stage::compete, Stage::fill,    Stage::fill,    Stage::share,   Stage::share,
@@ -37,8 +37,8 @@ struct Sources {
     int region_leader = 0;
   };
   RankSet ranks;
-  std::vector<Named>
-      region_leaders;  ///< those other than the first rank of their region, of which there are few
+  /// Region leaders other than the first rank of their region; there are few.
+  std::vector<Named> region_leaders;
 };
 void fields(auto&& take, Is<Sources::Named> auto& it) { take(it.region, it.region_leader); }
 void fields(auto&& take, Is<Sources> auto& it) { take(it.ranks, it.region_leaders); }
@@ -50,7 +50,7 @@ struct Bids {
 };
 void fields(auto&& take, Is<Bids> auto& it) { take(it.bids); }
 
-/// And back.
+/// The answer to bids.
 struct Answer {
   static constexpr std::string_view name = "answer";
   std::vector<Bid> held;
@@ -64,14 +64,14 @@ struct Partners {
 };
 void fields(auto&& take, Is<Partners> auto& it) { take(it.steps); }
 
-/// The ranks of a list of edges, each once, without this one.
+/// Returns the ranks of a list of edges, each once, without this one.
 std::vector<int> others(const std::vector<int>& edges, int rank) {
   std::set<int> ranks(edges.begin(), edges.end());
   ranks.erase(rank);
   return {ranks.begin(), ranks.end()};
 }
 
-/// What a region leader gets from outside on the way to its first bid.
+/// The data that a region leader receives before its first bid.
 class Introductions {
  public:
   explicit Introductions(const Neighborhood& neighborhood)
@@ -81,44 +81,44 @@ class Introductions {
     return neighborhood_.active().front() == neighborhood_.rank;
   }
 
-  std::vector<Letter> write_destinations() const {
+  std::vector<ControlMessage> write_destinations() const {
     const auto ranks = others(neighborhood_.destinations, neighborhood_.rank);
-    std::vector<Letter> outbox;
+    std::vector<ControlMessage> outbox;
     outbox.push_back(
-        letter_to(neighborhood_.active().front(), Destinations{set_of(ranks, machine_.size())}));
+        message_to(neighborhood_.active().front(), Destinations{set_of(ranks, machine_.size())}));
     return outbox;
   }
   [[nodiscard]] Expected expected_destinations() const {
     if (!leads_region()) return {};
     return {neighborhood_.active(), "destinations"};
   }
-  void read_destinations(const std::vector<Letter>& inbox) {
-    for (const Letter& letter : inbox) {
-      const auto ranks = ranks_of(contents_of<Destinations>(letter).ranks);
-      destinations_[letter.peer] = ranks;
+  void read_destinations(const std::vector<ControlMessage>& inbox) {
+    for (const ControlMessage& message : inbox) {
+      const auto ranks = ranks_of(contents_of<Destinations>(message).ranks);
+      destinations_[message.peer] = ranks;
       wanted_.insert(ranks.begin(), ranks.end());
     }
   }
 
-  std::vector<Letter> write_sources(const std::map<int, int>& region_leaders) const {
+  std::vector<ControlMessage> write_sources(const std::map<int, int>& region_leaders) const {
     const auto ranks = others(neighborhood_.sources, neighborhood_.rank);
     Sources sources{set_of(ranks, machine_.size()), {}};
     for (const auto& [region, region_leader] : region_leaders) {
       if (machine_.members(region).front() != region_leader)
         sources.region_leaders.push_back({region, region_leader});
     }
-    std::vector<Letter> outbox;
+    std::vector<ControlMessage> outbox;
     for (const auto& [region, region_leader] : region_leaders)
-      outbox.push_back(letter_to(region_leader, sources));
+      outbox.push_back(message_to(region_leader, sources));
     return outbox;
   }
   [[nodiscard]] Expected expected_sources() const {
     return {{wanted_.begin(), wanted_.end()}, "sources"};
   }
-  void read_sources(const std::vector<Letter>& inbox) {
-    for (const Letter& letter : inbox) {
-      const auto sources = contents_of<Sources>(letter);
-      sources_[letter.peer] = ranks_of(sources.ranks);
+  void read_sources(const std::vector<ControlMessage>& inbox) {
+    for (const ControlMessage& message : inbox) {
+      const auto sources = contents_of<Sources>(message);
+      sources_[message.peer] = ranks_of(sources.ranks);
       for (const auto& [region, region_leader] : sources.region_leaders)
         region_leaders_[region] = region_leader;
     }
@@ -143,13 +143,13 @@ class Introductions {
   std::map<int, std::vector<int>> destinations_;  ///< by member
   std::map<int, std::vector<int>> sources_;       ///< by destination of members
   std::set<int> wanted_;
-  std::map<int, int> region_leaders_;  ///< by region, of those that are not its first rank
+  std::map<int, int> region_leaders_;  ///< by region; only leaders other than its first rank
 };
 
-std::vector<Bid> all_of(const std::vector<Letter>& letters) {
+std::vector<Bid> all_of(const std::vector<ControlMessage>& messages) {
   std::vector<Bid> all;
-  for (const Letter& letter : letters) {
-    const auto bids = contents_of<Bids>(letter).bids;
+  for (const ControlMessage& message : messages) {
+    const auto bids = contents_of<Bids>(message).bids;
     all.insert(all.end(), bids.begin(), bids.end());
   }
   return all;
@@ -161,7 +161,7 @@ Task<std::vector<StepPartners>> find_agents(Conversation& conversation,
                                             const Neighborhood& neighborhood, const Halves& halves,
                                             std::map<int, int> region_leaders, int most_origins) {
   Introductions known(neighborhood);
-  std::vector<Letter> outbox = known.write_destinations();
+  std::vector<ControlMessage> outbox = known.write_destinations();
   known.read_destinations(
       co_await conversation.exchange(std::move(outbox), known.expected_destinations()));
   outbox = known.write_sources(region_leaders);
@@ -176,12 +176,12 @@ Task<std::vector<StepPartners>> find_agents(Conversation& conversation,
     if (region_leader) {
       std::vector<std::vector<Bid>> bids = region_leader->bid(stage);
       for (std::size_t i = 0; i < bids.size(); ++i) {
-        outbox.push_back(letter_to(known.region_leader_of(region_leader->outward()[i]),
-                                   Bids{std::move(bids[i])}));
+        outbox.push_back(message_to(known.region_leader_of(region_leader->outward()[i]),
+                                    Bids{std::move(bids[i])}));
       }
       expected = known.expected_of(region_leader->inward(), "bids");
     }
-    const std::vector<Letter> bids =
+    const std::vector<ControlMessage> bids =
         co_await conversation.exchange(std::move(outbox), std::move(expected));
 
     outbox.clear();
@@ -190,25 +190,25 @@ Task<std::vector<StepPartners>> find_agents(Conversation& conversation,
       region_leader->decide(stage, all_of(bids));
       for (const int region : region_leader->inward()) {
         outbox.push_back(
-            letter_to(known.region_leader_of(region), Answer{region_leader->answer(region)}));
+            message_to(known.region_leader_of(region), Answer{region_leader->answer(region)}));
       }
       expected = known.expected_of(region_leader->outward(), "answers");
     }
-    const std::vector<Letter> answers =
+    const std::vector<ControlMessage> answers =
         co_await conversation.exchange(std::move(outbox), std::move(expected));
-    for (const Letter& letter : answers) {
-      region_leader->learn(neighborhood.machine->region_of(letter.peer),
-                           contents_of<Answer>(letter).held);
+    for (const ControlMessage& message : answers) {
+      region_leader->learn(neighborhood.machine->region_of(message.peer),
+                           contents_of<Answer>(message).held);
     }
   }
 
   outbox.clear();
   if (region_leader) {
     for (const int member : neighborhood.active()) {
-      outbox.push_back(letter_to(member, Partners{region_leader->partners(member)}));
+      outbox.push_back(message_to(member, Partners{region_leader->partners(member)}));
     }
   }
-  const std::vector<Letter> inbox = co_await conversation.exchange(
+  const std::vector<ControlMessage> inbox = co_await conversation.exchange(
       std::move(outbox), Expected(neighborhood.active().front(), "word on agents"));
   co_return contents_of<Partners>(inbox.front()).steps;
 }

@@ -7,7 +7,7 @@ namespace vicinal::halving {
 
 namespace {
 
-/// Ranks in the regions before each region, and in all of them.
+/// Returns the number of ranks in the regions before each region, and in all of them.
 std::vector<int> ranks_before(const Machine& machine) {
   std::vector<int> result{0};
   for (int region = 0; region < machine.regions(); ++region) {
@@ -16,7 +16,7 @@ std::vector<int> ranks_before(const Machine& machine) {
   return result;
 }
 
-/// Where regions first..last-1 are cut: the first region of the upper half.
+/// Returns where regions first..last-1 are cut: the first region of the upper half.
 int cut(const std::vector<int>& before, int first, int last) {
   const auto at = [&](int region) { return before[static_cast<std::size_t>(region)]; };
   const int twice_half = at(first) + at(last);

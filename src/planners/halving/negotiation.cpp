@@ -1,5 +1,5 @@
-// What ranks tell each other. Every letter begins with its writer's status, and every rank
-// expects as many letters whether or not somebody is at fault, so that nobody waits in vain.
+// Every control message begins with its sender's status. Every rank expects as many control
+// messages with a fault as without, so that no rank waits in vain.
 #include "planners/halving/negotiation.hpp"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ Task<Plans> HalvingNegotiation::run(std::string_view planner) {
   if (takes_part()) {
     co_await compare_edges();
     co_await find_way();
-    if (!way_) co_return finish(planner);  // all know of the fault
+    if (!way_) co_return finish(planner);  // all ranks know of the fault
     for (int step = 0; step < way_->steps(); ++step) co_await hand_over(step);
     co_await deliver();
   }
@@ -51,7 +51,7 @@ Task<Plans> HalvingNegotiation::run(std::string_view planner) {
 
 HalvingNegotiation::HalvingNegotiation(PlanRequest& request, Passing passing)
     : Ground(request), halves_(machine_, neighborhood_.region()), passing_(passing) {
-  // Edges are those of the graph, whatever became of the pattern.
+  // Edges are those of the graph, even if the pattern is faulty.
   for (const int peer : neighborhood_.destinations) out_counts_[peer].push_back(0);
   for (const int peer : neighborhood_.sources) in_counts_[peer].push_back(0);
   if (request.fault) {
@@ -112,19 +112,19 @@ void HalvingNegotiation::compare(int from, int to, const std::vector<Index>& sen
 // --- edges ---------------------------------------------------------------------------------------
 
 Task<Done> HalvingNegotiation::compare_edges() {
-  Letters outbox;
+  ControlMessages outbox;
   std::vector<int> peers;
   const auto write = [&](int peer, Side side, const std::vector<Index>& counts) {
     if (peer == rank_) return;
     peers.push_back(peer);
-    outbox.push_back(letter_to(
+    outbox.push_back(message_to(
         peer, EdgeCounts{faults_.status(), side, neighborhood_.active().front(), counts}));
   };
   for (const auto& [peer, counts] : out_counts_) write(peer, Side::from_source, counts);
   for (const auto& [peer, counts] : in_counts_) write(peer, Side::from_destination, counts);
   Expected expected(std::move(peers), "edges");
   const bool comparable = !faults_.own();
-  const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
+  const ControlMessages inbox = co_await exchange(std::move(outbox), std::move(expected));
   read<EdgeCounts>(inbox, [&](int peer, const EdgeCounts& theirs) {
     const bool source = theirs.side == Side::from_source;
     if (source) region_leaders_[machine_.region_of(peer)] = theirs.region_leader;
@@ -159,20 +159,20 @@ Task<Done> HalvingNegotiation::find_way() {
 }
 
 Task<Done> HalvingNegotiation::hand_over(int step) {
-  Letters outbox;
+  ControlMessages outbox;
   for (const int taker : way_->takers(step)) {
-    outbox.push_back(letter_to(taker, load(step, taker)));
+    outbox.push_back(message_to(taker, load(step, taker)));
   }
   Expected expected(way_->givers(step), "parcels");
-  const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
-  read<HopLetter>(inbox, [&](int origin, const HopLetter& hop) { accept(origin, hop); });
+  const ControlMessages inbox = co_await exchange(std::move(outbox), std::move(expected));
+  read<HopMessage>(inbox, [&](int origin, const HopMessage& hop) { accept(origin, hop); });
   co_return Done{};
 }
 
-/// Hands over all destinations that are for somebody in this step.
-HopLetter HalvingNegotiation::load(int step, int taker) {
+/// Builds the message with all destinations that go to `taker` in this step.
+HopMessage HalvingNegotiation::load(int step, int taker) {
   Hop hop{taker, {}, {}, arrivals_.size()};
-  HopLetter contents;
+  HopMessage contents;
   Index count = 0;
   for (std::size_t i = 0; i < parcels_.size(); ++i) {
     std::vector<Destination>& mine = parcels_[i].destinations;
@@ -180,7 +180,7 @@ HopLetter HalvingNegotiation::load(int step, int taker) {
       return way_->taker(step, machine_.region_of(to.rank)) != taker;
     });
     if (passing_ != Passing::whole_buffer && far == mine.end()) continue;
-    HopLetter::Load& load = contents.parcels.emplace_back(parcels_[i].origin, parcels_[i].count);
+    HopMessage::Load& load = contents.parcels.emplace_back(parcels_[i].origin, parcels_[i].count);
     std::transform(far, mine.end(), std::back_inserter(load.destinations), to_word);
     mine.erase(far, mine.end());
     if (parcels_[i].count == 0) continue;
@@ -194,8 +194,8 @@ HopLetter HalvingNegotiation::load(int step, int taker) {
   return contents;
 }
 
-void HalvingNegotiation::accept(int origin, const HopLetter& hop) {
-  for (const HopLetter::Load& load : hop.parcels) {
+void HalvingNegotiation::accept(int origin, const HopMessage& hop) {
+  for (const HopMessage::Load& load : hop.parcels) {
     const std::size_t place = parcels_.size();
     Parcel& parcel = parcels_.emplace_back();
     parcel.arrived = true;
@@ -237,23 +237,24 @@ Task<Done> HalvingNegotiation::deliver() {
   plan_deliveries(wanted);
   lay_out();
   open_main();
-  Letters outbox;
+  ControlMessages outbox;
   write_deliveries(wanted, outbox);
   pass_on();
   send_deliveries();
 
   Expected expected;
   expected.add_unnamed(Expected::any_kind, neighborhood_.sources.size() - served_.size(),
-                       [this](std::span<const Letter> arrived) {
+                       [this](std::span<const ControlMessage> arrived) {
                          std::set<std::pair<int, int>> served = served_;
-                         for (const Letter& letter : arrived) {
-                           const auto theirs = contents_of<DeliveryLetter>(letter);
+                         for (const ControlMessage& control_message : arrived) {
+                           const auto theirs = contents_of<DeliveryMessage>(control_message);
                            served.emplace(theirs.origin, theirs.edge);
                          }
                          return carriers_of(sources_without(served));
                        });
-  const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
-  read<DeliveryLetter>(inbox, [&](int carrier, const DeliveryLetter& it) { accept(carrier, it); });
+  const ControlMessages inbox = co_await exchange(std::move(outbox), std::move(expected));
+  read<DeliveryMessage>(inbox,
+                        [&](int carrier, const DeliveryMessage& it) { accept(carrier, it); });
   co_return Done{};
 }
 
@@ -285,8 +286,7 @@ void HalvingNegotiation::plan_deliveries(const std::map<int, std::vector<Entry>>
   }
 }
 
-/// Own parcels are read from the source buffer, unless ranks of the host want them, or an agent
-/// gets the main buffer as it is.
+/// Own parcels stay in the source, unless a slot or a forwarded main buffer needs a copy.
 void HalvingNegotiation::lay_out() {
   std::vector<bool> copied(parcels_.size(), false);
   for (const Delivery& delivery : deliveries_) {
@@ -337,9 +337,8 @@ void HalvingNegotiation::open_main() {
       Store::own_slot(Store::Kind::handing_out, Phase::local, slots, extent_, std::move(windows)));
 }
 
-/// Tells each remaining destination where to find its items.
 void HalvingNegotiation::write_deliveries(const std::map<int, std::vector<Entry>>& wanted,
-                                          Letters& outbox) const {
+                                          ControlMessages& outbox) const {
   for (const Delivery& delivery : deliveries_) {
     Index offset = 0;
     const Parcel* last = nullptr;  // several edges may take one parcel
@@ -347,10 +346,10 @@ void HalvingNegotiation::write_deliveries(const std::map<int, std::vector<Entry>
       const Parcel& parcel = parcels_[entry.parcel];
       if (last != nullptr && last != &parcel) offset += last->count;
       last = &parcel;
-      outbox.push_back(letter_to(
+      outbox.push_back(message_to(
           delivery.rank,
-          DeliveryLetter{faults_.status(), delivery.passage, parcel.origin, entry.edge,
-                         parcel.count, delivery.passage.shared() ? parcel.offset : offset}));
+          DeliveryMessage{faults_.status(), delivery.passage, parcel.origin, entry.edge,
+                          parcel.count, delivery.passage.shared() ? parcel.offset : offset}));
     }
   }
 }
@@ -368,16 +367,17 @@ std::vector<int> HalvingNegotiation::sources_without(
   return unserved;
 }
 
-void HalvingNegotiation::accept(int carrier, const DeliveryLetter& letter) {
-  const InEdge* edge = serve(letter.origin, letter.edge);
-  if (edge == nullptr || letter.count == 0) return;
+void HalvingNegotiation::accept(int carrier, const DeliveryMessage& control_message) {
+  const InEdge* edge = serve(control_message.origin, control_message.edge);
+  if (edge == nullptr || control_message.count == 0) return;
   std::vector<CopyRun> runs;
   for (const CopyRun& run : edge->slots) {
-    append_run(runs, {letter.offset + run.source, run.target, run.count});
+    append_run(runs, {control_message.offset + run.source, run.target, run.count});
   }
-  if (runs.empty()) return;  // both ends know that it expects nothing, and that this is a fault
-  const Passage& passage = letter.passage;
-  if (passage.shared()) looked_at_[carrier].push_back({letter.offset, 0, letter.count});
+  if (runs.empty()) return;  // a count fault that both ends know of
+  const Passage& passage = control_message.passage;
+  if (passage.shared())
+    looked_at_[carrier].push_back({control_message.offset, 0, control_message.count});
   const auto [entry, fresh] = delivered_.try_emplace(carrier, transfers_.list.size());
   if (!fresh) {
     std::vector<CopyRun>& all = transfers_.list[entry->second].pieces.front().runs;

@@ -1,12 +1,14 @@
-// How a halving is planned: both ends of each edge say what they know of it; the ranks find their agents (agents.hpp);
-// then, one superstep for each step of the halving, each rank hands its agent what lies behind the step's cut; in the
-// last superstep whoever carries an edge's items tells its destination where they will be.
+// Planning of a halving. Both ends of each edge exchange their counts; then the ranks find their
+// agents (agents.hpp). In one superstep for each step of the halving, each rank hands its agent the
+// data behind the step's cut. In the last superstep, the rank that carries an edge's items tells
+// the destination where they will be.
 //
-// All that a rank is given to pass on lies in its main buffer (Sharifian et al.'s main_buf). What goes to an agent waits
-// for what it consists of, not for the step before; what arrives is received straight into its place; each destination
-// gets one message at the end (algorithm 4, without its barriers). Ranks of a host read the main buffer where it is: it
-// is then a slot. The agents of a host get a slot for each step, since a slot is handed out once in an execution and they
-// must not wait for what comes in later steps.
+// Data that a rank forwards lies in its main buffer (Sharifian et al.'s main_buf). A message to an
+// agent waits for its own contents, not for the previous step. An arriving message is received
+// directly into its place; each destination gets one message at the end (algorithm 4, without its
+// barriers). Ranks of the host read the main buffer in place; it is then a slot. A slot is handed
+// out once in an execution. So agents on the host get one for each step, and need not wait for data
+// of later steps.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +22,11 @@
 #include <utility>
 #include <vector>
 
+#include "negotiate/ground.hpp"
 #include "planners/cascade/choice.hpp"
-#include "planners/ground.hpp"
 #include "planners/halving/agents.hpp"
+#include "planners/halving/control_messages.hpp"
 #include "planners/halving/halves.hpp"
-#include "planners/halving/letters.hpp"
 #include "planners/halving/parcels.hpp"
 #include "planners/halving/way.hpp"
 
@@ -32,42 +34,42 @@ namespace vicinal {
 
 namespace halving {
 
-/// What ranks pass on, and to whom.
+/// The data that ranks forward, and to which ranks.
 enum class Passing : std::uint8_t {
-  whole_buffer,  ///< to the agent of one rank in a step at most, all that its origin has, as in the paper
-  pruned,        ///< to the agent of two at most, what has destinations in its half
-  cascaded,  ///< to the next on the paths of a cascade, what has destinations there
+  whole_buffer,  ///< the whole buffer, to an agent with at most one origin in a step (paper)
+  pruned,        ///< data for the agent's half, to an agent with at most two origins
+  cascaded,      ///< data for the paths of a cascade, to the next rank on them
 };
 
 class HalvingNegotiation : public Ground {
  public:
   HalvingNegotiation(PlanRequest& request, Passing passing);
-  /// A cascade that has been decided on.
+  /// Plans a cascade that is already decided on.
   HalvingNegotiation(PlanRequest& request, cascade::Decision decision);
 
   Task<Plans> run(std::string_view planner);
 
  private:
-  /// What goes to somebody in a step.
+  /// The data for one rank in a step.
   struct Hop {
     int taker = 0;
     Passage passage;
     std::vector<std::size_t> parcels;  ///< in the order in which they lie in the message
-    std::size_t arrivals = 0;          ///< how many there were before
+    std::size_t arrivals = 0;          ///< number of arrivals before it
   };
-  /// The same where it arrives.
+  /// A hop at the rank where it arrives.
   struct Arrival {
     int origin = 0;
     Passage passage;
     Index offset = 0;  ///< in the main buffer
   };
-  /// What a rank gets from this one when all steps are done.
+  /// The data that a rank gets from this one after all steps.
   struct Delivery {
     int rank = 0;
     Passage passage;
     std::vector<std::size_t> parcels;
   };
-  /// What this rank carries and is itself a destination of.
+  /// A parcel that this rank carries and is itself a destination of.
   struct Kept {
     std::size_t parcel = 0;
     std::vector<CopyRun> runs;  ///< parcel -> target
@@ -91,17 +93,18 @@ class HalvingNegotiation : public Ground {
   const InEdge* serve(int origin, int edge);
   void compare(int from, int to, const std::vector<Index>& sent,
                const std::vector<Index>& expected);
-  HopLetter load(int step, int taker);
-  void accept(int origin, const HopLetter& hop);
+  HopMessage load(int step, int taker);
+  void accept(int origin, const HopMessage& hop);
   void plan_deliveries(const std::map<int, std::vector<Entry>>& wanted);
   void lay_out();
   void open_main();
-  void write_deliveries(const std::map<int, std::vector<Entry>>& wanted, Letters& outbox) const;
-  /// Those with an edge that is not among the served.
+  void write_deliveries(const std::map<int, std::vector<Entry>>& wanted,
+                        ControlMessages& outbox) const;
+  /// Returns the sources with an edge that is not among the served.
   [[nodiscard]] std::vector<int> sources_without(const std::set<std::pair<int, int>>& served) const;
-  void accept(int carrier, const DeliveryLetter& letter);
+  void accept(int carrier, const DeliveryMessage& message);
 
-  // The transfers, when it is known where parcels lie.
+  // The transfers, once it is known where parcels lie.
   [[nodiscard]] std::vector<Part> pieces_of(const std::vector<std::size_t>& parcels) const;
   void pass_on();
   [[nodiscard]] Phase phase_to(int peer) const;
@@ -115,19 +118,20 @@ class HalvingNegotiation : public Ground {
   std::optional<cascade::Decision> decision_;  ///< of a cascade
   std::unique_ptr<const Way> way_;
   std::string reason_;
-  std::map<int, std::vector<Index>> out_counts_;        ///< by destination: of its edges
+  std::map<int, std::vector<Index>> out_counts_;        ///< by destination: counts of its edges
   std::map<int, std::vector<Index>> in_counts_;         ///< by source
-  std::map<int, std::vector<const InEdge*>> in_edges_;  ///< by source; empty for a rank at fault
-  std::set<std::pair<int, int>> served_;                ///< in-edges that have found their carrier
+  std::map<int, std::vector<const InEdge*>> in_edges_;  ///< by source; empty on a failed rank
+  std::set<std::pair<int, int>> served_;                ///< in-edges whose carrier is known
   std::map<int, int> region_leaders_;                   ///< of the sources' regions, by region
   std::vector<Parcel> parcels_;
-  std::vector<Hop> hops_;          ///< by step, without those that move nothing
-  std::vector<Arrival> arrivals_;  ///< likewise
+  std::vector<Hop> hops_;          ///< by step, without empty hops
+  std::vector<Arrival> arrivals_;  ///< by step, without empty ones
   std::vector<Delivery> deliveries_;
   std::vector<Kept> kept_;
-  int main_ = -1;     ///< the store
-  Index extent_ = 0;  ///< of it
-  /// What this rank is delivered, by carrier: the place of the transfer, and which part of a slot it wants.
+  int main_ = -1;     ///< the main buffer's store
+  Index extent_ = 0;  ///< of the main buffer
+  /// Deliveries to this rank, by carrier: the index of the transfer, and the part of a slot that it
+  /// reads.
   std::map<int, std::size_t> delivered_;
   std::map<int, std::vector<CopyRun>> looked_at_;
 };

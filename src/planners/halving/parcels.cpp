@@ -1,4 +1,4 @@
-// Edges are found to carry the same items by their lists of identities, joined where runs touch.
+// Edges with the same items are found by their lists of identities, joined where runs touch.
 #include "planners/halving/parcels.hpp"
 
 #include <map>

@@ -1,12 +1,12 @@
-// The neighborhood operation (Sharifian et al. 2024, algorithm 4) as transfers: what each step hands to its agent and
-// brings from its origins, and what is delivered in the end.
+// The neighborhood operation (Sharifian et al. 2024, algorithm 4) as transfers: messages to the
+// agent and from the origins of each step, and the final deliveries.
 #include <algorithm>
 
 #include "planners/halving/negotiation.hpp"
 
 namespace vicinal::halving {
 
-/// Parcels laid end to end: what comes from the source, and what from the main buffer.
+/// Returns the pieces of parcels laid end to end: from the source, and from the main buffer.
 std::vector<Part> HalvingNegotiation::pieces_of(const std::vector<std::size_t>& parcels) const {
   std::vector<CopyRun> own, passed_on;
   Index offset = 0;
@@ -44,7 +44,7 @@ void HalvingNegotiation::pass_on() {
   while (taken < arrivals_.size()) take(arrivals_[taken++]);
 }
 
-/// Halving never hands anything on inside a region.
+/// Returns the label of a step. Halving never hands data on inside a region.
 Phase HalvingNegotiation::phase_to(int peer) const {
   if (passing_ != Passing::cascaded) return Phase::halving;
   return same_region(peer) ? Phase::gather : Phase::non_local;

@@ -1,5 +1,5 @@
-// Sets of ranks in letters: one word for each, or one bit for each rank of the communicator,
-// whichever is shorter.
+// Sets of ranks in control messages: one word for each rank, or one bit for each rank of the
+// communicator, whichever is shorter.
 #pragma once
 
 #include <span>
@@ -9,17 +9,17 @@
 
 namespace vicinal::halving {
 
-/// A set of ranks; one of the two is empty.
+/// A set of ranks; one of the two members is empty.
 struct RankSet {
   std::vector<int> listed;
   Words bits;
 };
 void fields(auto&& take, Is<RankSet> auto& it) { take(it.listed, it.bits); }
 
-/// Of ascending ranks, each below `size`.
+/// Returns the set of `ranks`, which ascend, each below `size`.
 RankSet set_of(std::span<const int> ranks, int size);
 
-/// The ranks, ascending.
+/// Returns the ranks, ascending.
 std::vector<int> ranks_of(const RankSet& set);
 
 }  // namespace vicinal::halving

@@ -1,4 +1,4 @@
-// Deferred acceptance (Gale and Shapley 1962) among region leaders who speak for their regions.
+// Deferred acceptance (Gale and Shapley 1962) among region leaders, each for its region.
 #include "planners/halving/region_leader.hpp"
 
 #include <algorithm>
@@ -37,9 +37,9 @@ RegionLeader::RegionLeader(const Machine& machine, const Halves& halves, int reg
 }
 
 void RegionLeader::find_regions(int region, const std::map<int, Ranks>& sources) {
-  // A rank and a candidate are parted in the step that parts their regions, and count the common
-  // neighbours on the candidate's side. Whether there are any follows from one neighbour and one of
-  // its other sources, without regard to which member has that neighbour.
+  // A rank and a candidate are separated in the step that separates their regions, and count the
+  // common neighbours on the candidate's side. One neighbour and one of its other sources show
+  // whether there are any; the member that has the neighbour does not matter.
   const auto regions = static_cast<std::size_t>(machine_.regions());
   std::vector<bool> outward(regions, false), inward(regions, false);
   for (const auto& [neighbour, ranks] : sources) {
@@ -60,8 +60,7 @@ void RegionLeader::find_regions(int region, const std::map<int, Ranks>& sources)
 
 void RegionLeader::count_common(const std::map<int, Ranks>& destinations,
                                 const std::map<int, Ranks>& sources) {
-  // By neighbour: those of its other sources that are on its side of the cut that parts it from
-  // here.
+  // By neighbour: its other sources on its side of the cut that separates it from here.
   std::map<int, Ranks> fellows;
   place_of_.assign(static_cast<std::size_t>(machine_.size()), -1);
   for (const auto& [neighbour, ranks] : sources) {
@@ -108,13 +107,12 @@ void RegionLeader::count_common(const std::map<int, Ranks>& destinations,
 std::size_t RegionLeader::member_place(int rank) const {
   const auto found = std::lower_bound(members_.begin(), members_.end(), rank);
   require(found != members_.end() && *found == rank, Fault::internal, "rank ", rank,
-          " is named in a letter to a region leader of whose region it is not");
+          " is named in a control message to a region leader of whose region it is not");
   return static_cast<std::size_t>(found - members_.begin());
 }
 
 void RegionLeader::ask_next(std::size_t member, int step) {
-  // Who is displaced asks on in its turn; displacing only ever improves a candidate's bid, so this
-  // ends.
+  // A displaced member asks the next candidate. A candidate's bid only improves, so this ends.
   for (;;) {
     Wish& mine = wish(member, step);
     mine.candidate = -1;

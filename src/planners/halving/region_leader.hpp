@@ -1,18 +1,18 @@
-// A region leader finds agents for all ranks of its region, by letters with the region leaders of other
-// regions: rank p wants for its agent in a step the rank c of the opposite half with which it
-// shares most out-neighbours there, and c takes of all who ask the one with which it shares most.
+// Agent selection by region leaders. A region leader finds agents for all ranks of its region, by
+// control messages with the leaders of other regions. In a step, rank p wants as its agent the rank
+// c of the opposite half with which it shares most out-neighbours there. Of all ranks that ask c, c
+// takes the one with which it shares most.
 //
-// Both sides rank pairs alike, so that there is one outcome in which no pair would rather have each
-// other: that of taking the pairs in their order, as Sharifian et al.'s exchange of REQ, ACCEPT,
-// DROP and EXIT does. Deferred acceptance gets there in rounds: who asks is held until somebody
-// better asks. A region leader settles what it can by itself and is told who is held elsewhere, so that it
-// asks for nothing that is already lost, and a few rounds do. All steps are settled at once,
-// because common neighbours depend on the graph alone.
+// Both sides order pairs alike, so there is one outcome in which no two ranks prefer each other.
+// Taking the pairs in their order leads to it, as Sharifian et al.'s exchange of REQ, ACCEPT, DROP
+// and EXIT does. Deferred acceptance leads to it in rounds: a bid is held until a better one comes.
+// A region leader settles by itself all that it can, and learns which bids other regions hold. It
+// does not ask for agents that are already lost, so a few rounds suffice. All steps are settled at
+// once, because common neighbours depend on the graph alone.
 //
-// A rank left without an agent in an early step has to send to each of its many neighbours behind
-// the cut, and everybody waits for it. Some are always left: those for whom the rounds were too
-// few, and the surplus of the larger half. So there are stages after the competition, in which they
-// ask ranks that have no origin yet, and in the end ranks that have one.
+// A rank without an agent in an early step sends to each of its many neighbours behind the cut, and
+// all ranks wait for it. Some ranks always remain: the rounds were too few, or their half is the
+// larger one. In later stages they ask ranks without an origin, and in the end ranks that have one.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@
 
 namespace vicinal::halving {
 
-/// A rank's wish for an agent.
+/// A rank's request for an agent.
 struct Bid {
   int origin = -1;
   int agent = -1;
@@ -35,48 +35,50 @@ struct Bid {
 
 void fields(auto&& take, Is<Bid> auto& it) { take(it.origin, it.agent, it.common); }
 
-/// The order of bids, the same everywhere. Among pairs with as many neighbours in common it is by
-/// chance, so that ranks whose neighbours are alike do not all ask the same one.
+/// Returns whether `a` comes before `b` in the order of bids, which is equal on all ranks. Among
+/// equal numbers of common neighbours the order is pseudo-random, so that ranks with similar
+/// neighbours do not all ask the same rank.
 bool better(const Bid& a, const Bid& b);
 
-/// Whom a rank sends to in one step, -1 for nobody, and receives from.
+/// The partners of a rank in one step: its agent (-1: none) and its origins.
 struct StepPartners {
   int agent = -1;
   std::vector<int> origins;
 };
 void fields(auto&& take, Is<StepPartners> auto& it) { take(it.agent, it.origins); }
 
-/// What a round of bids is for.
+/// The purpose of a round of bids.
 enum class Stage {
   compete,  ///< the better bid displaces the other
-  fill,     ///< who is left asks those that have no origin; nobody is displaced
-  share,    ///< who is left asks those that have one origin at most
+  fill,     ///< remaining ranks ask those without an origin; nobody is displaced
+  share,    ///< remaining ranks ask those with at most one origin
 };
 
 class RegionLeader {
  public:
   using Ranks = std::vector<int>;
 
-  /// `destinations` holds, by member, its out-neighbours other than itself, ascending; `sources`,
-  /// by such out-neighbour, those that it receives from, ascending.
+  /// `destinations` holds, by member, its out-neighbours other than itself, ascending. `sources`
+  /// holds, by such out-neighbour, the ranks that it receives from, ascending.
   RegionLeader(const Machine& machine, const Halves& halves, int region,
                const std::map<int, Ranks>& destinations, const std::map<int, Ranks>& sources);
 
-  /// Regions in which members may find agents, ascending: bids go there and answers come from
-  /// there. The other region finds this one among its `inward`.
+  /// Returns the regions in which members may find agents, ascending. Bids go there and answers
+  /// come from there. The other region has this one among its `inward`.
   [[nodiscard]] const Ranks& outward() const { return outward_; }
   [[nodiscard]] const Ranks& inward() const { return inward_; }
 
-  /// The bids of a round for each outward region.
+  /// Returns the bids of a round, by outward region.
   std::vector<std::vector<Bid>> bid(Stage stage);
-  /// Decides on the bids of a round, all of them at once.
+  /// Decides on all bids of a round at once.
   void decide(Stage stage, std::vector<Bid> bids);
-  /// The bids that members hold, for an inward region; the region's own among them.
+  /// Returns the bids that members hold in the step of an inward region: bids of that region and of
+  /// others.
   [[nodiscard]] std::vector<Bid> answer(int region) const;
-  /// What an outward region answers.
+  /// Reads the answer of an outward region.
   void learn(int region, std::span<const Bid> answer);
 
-  /// By step, for a member.
+  /// Returns a member's partners, by step.
   [[nodiscard]] std::vector<StepPartners> partners(int member) const;
 
  private:
@@ -85,14 +87,14 @@ class RegionLeader {
     int rank = 0;
     int step = 0;
     Bid held;         ///< the best bid known
-    int bidder = -1;  ///< the place of the member whose bid that is
-    int load = 0;     ///< origins that it is known to have
+    int bidder = -1;  ///< the place of the member that made it
+    int load = 0;     ///< known number of its origins
   };
   struct Wish {
     std::vector<Bid> bids;  ///< the first `open` are a heap, the best first; the others were tried
     std::size_t open = 0;
-    int candidate = -1;  ///< the place of the one that is asked or holds this rank
-    bool told = false;   ///< its region leader knows of the bid
+    int candidate = -1;  ///< the place of the candidate that is asked or holds this rank
+    bool told = false;   ///< the candidate's region leader knows of the bid
   };
 
   void find_regions(int region, const std::map<int, Ranks>& sources);
@@ -117,7 +119,7 @@ class RegionLeader {
   std::vector<Candidate> candidates_;   ///< by rank
   std::vector<int> place_of_;           ///< by rank of the machine: among the candidates, or -1
   std::vector<Wish> wishes_;            ///< by member and step
-  std::vector<std::vector<Bid>> held_;  ///< by member and step: of other regions' ranks
+  std::vector<std::vector<Bid>> held_;  ///< by member and step: bids of other regions' ranks
 };
 
 }  // namespace vicinal::halving

@@ -1,5 +1,5 @@
-// Whom a rank passes on to, step by step, what it has for others: the agents of a halving, or the next ones on the paths of
-// a cascade. All ranks count the same steps.
+// The ranks to which a rank forwards data, step by step. They are the agents of a halving, or the
+// next ranks on the paths of a cascade. All ranks count the same steps.
 #pragma once
 
 #include <utility>
@@ -18,14 +18,15 @@ class Way {
   virtual ~Way() = default;
 
   [[nodiscard]] virtual int steps() const = 0;
-  /// Who gets in a step what this rank then has for a region; -1: it stays here.
+  /// Returns the rank that gets this rank's data for a region in a step; -1: the data stays here.
   [[nodiscard]] virtual int taker(int step, int region) const = 0;
-  /// All who may get something, and all from whom something may come; each writes a letter, whatever it has.
+  /// Returns the ranks that may get data (givers(): that may give some). Control messages are sent
+  /// even without data.
   [[nodiscard]] virtual const std::vector<int>& takers(int step) const = 0;
   [[nodiscard]] virtual const std::vector<int>& givers(int step) const = 0;
 };
 
-/// Each step hands to one agent what lies behind its cut.
+/// Each step hands the data behind its cut to one agent.
 class AgentsWay final : public Way {
  public:
   AgentsWay(const Halves& halves, std::vector<StepPartners> partners) : halves_(halves) {

@@ -1,5 +1,6 @@
-// Supersteps 1 to 3 of a negotiation: the region learns its loads, leaders get their contributors'
-// streams, and the leaders of either side of a region pair learn of each other through the contact ranks.
+// Supersteps 1 to 3 of a negotiation: the region learns its loads, and leaders get their
+// contributors' streams. The leaders of both sides of a region pair learn of each other through the
+// contact ranks.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -11,8 +12,8 @@ namespace vicinal {
 
 namespace {
 
-/// Summed over the links of a region pair, equal on both sides if and (nearly) only if all counts
-/// agree.
+/// Returns a link's term of a sum over a region pair. The sums of both sides are equal if all
+/// counts agree, and (nearly) only then.
 std::uint64_t fingerprint(int from, int to, Index count) {
   const auto ranks = (static_cast<std::uint64_t>(from) << 32U) | static_cast<std::uint32_t>(to);
   return scramble(scramble(ranks) ^ static_cast<std::uint64_t>(count));
@@ -20,7 +21,7 @@ std::uint64_t fingerprint(int from, int to, Index count) {
 
 std::uint64_t bit_of(int rank) { return std::uint64_t{1} << (static_cast<unsigned>(rank) % 64); }
 
-/// A stream as its leader gets it.
+/// Returns a stream as its leader gets it.
 ContributedStream contributed(int rank, std::int64_t tag, const std::vector<int>& destinations,
                               const Stream& stream) {
   ContributedStream result{rank, tag, stream.count, destinations, {}, {}};
@@ -36,11 +37,11 @@ ContributedStream contributed(int rank, std::int64_t tag, const std::vector<int>
 }  // namespace
 
 Task<Done> RelayNegotiation::tell_loads() {
-  const Letter letter = letter_to(rank_, summary());
-  Letters outbox;
-  for (const int member : neighborhood_.active()) outbox.push_back({member, letter.words});
+  const ControlMessage message = message_to(rank_, summary());
+  ControlMessages outbox;
+  for (const int member : neighborhood_.active()) outbox.push_back({member, message.words});
   Expected expected(neighborhood_.active(), "summaries");
-  const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
+  const ControlMessages inbox = co_await exchange(std::move(outbox), std::move(expected));
   std::map<int, Summary> summaries;
   read<Summary>(inbox, [&](int member, Summary its) { summaries[member] = std::move(its); });
   agreed_ = faults_.status();
@@ -74,12 +75,12 @@ Summary RelayNegotiation::summary() const {
       load.elements += link.count;
       load.fingerprint += fingerprint(peer, rank_, link.count);
     }
-    load.distinct = load.elements;  // what of it is the same, the senders know
+    load.distinct = load.elements;  // only the senders know the distinct ones
   }
   return summary;
 }
 
-/// The pairs in which this rank has a part, as its region sees them.
+/// Finds the pairs in which this rank has a part, as its region sees them.
 void RelayNegotiation::find_parts() {
   const auto find = [&](auto& pairs, const std::vector<RegionLink>& links,
                         const std::vector<LinkView>& views) {
@@ -123,21 +124,21 @@ void RelayNegotiation::cut_parts(OutPair& pair) {
   }
 }
 
-void RelayNegotiation::introduce(Letters& outbox) const {
+void RelayNegotiation::introduce(ControlMessages& outbox) const {
   const auto to_contact = [&](const auto& pair, bool sends) {
     const LinkView& view = *pair.view;
     if (view.leaders.front() != rank_) return;
     outbox.push_back(
-        letter_to(pair.link->contact_there,
-                  Introduction{agreed_, sends, neighborhood_.region(), view.fingerprint, view.edges,
-                               view.times, view.by_contributor, view.leaders}));
+        message_to(pair.link->contact_there,
+                   Introduction{agreed_, sends, neighborhood_.region(), view.fingerprint,
+                                view.edges, view.times, view.by_contributor, view.leaders}));
   };
   for (const OutPair& pair : out_) to_contact(pair, true);
   for (const InPair& pair : in_) to_contact(pair, false);
 }
 
 Task<Done> RelayNegotiation::hand_in_streams() {
-  Letters outbox;
+  ControlMessages outbox;
   std::vector<int> contributors;
   for (OutPair& pair : out_) {
     const auto& members = pair.link->members;
@@ -154,8 +155,8 @@ Task<Done> RelayNegotiation::hand_in_streams() {
       const int leader = pair.view->leaders[part];
       if (leader != rank_ && !shares_memory_with(leader)) tag = new_tag();
       outbox.push_back(
-          letter_to(leader, Contribution{faults_.status(), pair.link->region, part,
-                                         contributed(rank_, tag, pair.destinations, stream)}));
+          message_to(leader, Contribution{faults_.status(), pair.link->region, part,
+                                          contributed(rank_, tag, pair.destinations, stream)}));
     }
   }
   introduce(outbox);
@@ -163,7 +164,7 @@ Task<Done> RelayNegotiation::hand_in_streams() {
   expected.add(kind_of(Contribution::name), std::move(contributors), "streams");
   expect_introductions(expected);
 
-  const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
+  const ControlMessages inbox = co_await exchange(std::move(outbox), std::move(expected));
   read<Contribution, Introduction>(
       inbox, Either{[&](int, Contribution it) {
                       out_pair(it.region).contributed[it.part].push_back(std::move(it.stream));
@@ -172,7 +173,8 @@ Task<Done> RelayNegotiation::hand_in_streams() {
   co_return Done{};
 }
 
-/// Who introduces a region is its own affair, so it is not named.
+/// Introductions are expected without names: this rank does not know who introduces the other
+/// region.
 void RelayNegotiation::expect_introductions(Expected& expected) const {
   struct Unknown {
     int region;
@@ -186,22 +188,23 @@ void RelayNegotiation::expect_introductions(Expected& expected) const {
     if (pair.link->contact_here == rank_) unknown.push_back({pair.link->region, true});
   }
   const std::size_t count = unknown.size();
-  expected.add_unnamed(
-      kind_of(Introduction::name), count,
-      [unknown = std::move(unknown)](std::span<const Letter> arrived) {
-        std::string text;
-        for (const auto& [region, sends] : unknown) {
-          const bool has_come = std::any_of(arrived.begin(), arrived.end(), [&](const Letter& it) {
-            const auto theirs = contents_of<Introduction>(it);
-            return theirs.region == region && theirs.from_sender == sends;
-          });
-          if (has_come) continue;
-          text += (text.empty() ? "" : ", ") + std::string("the introduction of region ") +
-                  std::to_string(region) +
-                  (sends ? ", which sends here" : ", which receives from here");
-        }
-        return text;
-      });
+  expected.add_unnamed(kind_of(Introduction::name), count,
+                       [unknown = std::move(unknown)](std::span<const ControlMessage> arrived) {
+                         std::string text;
+                         for (const auto& [region, sends] : unknown) {
+                           const bool has_come = std::any_of(
+                               arrived.begin(), arrived.end(), [&](const ControlMessage& it) {
+                                 const auto theirs = contents_of<Introduction>(it);
+                                 return theirs.region == region && theirs.from_sender == sends;
+                               });
+                           if (has_come) continue;
+                           text += (text.empty() ? "" : ", ") +
+                                   std::string("the introduction of region ") +
+                                   std::to_string(region) +
+                                   (sends ? ", which sends here" : ", which receives from here");
+                         }
+                         return text;
+                       });
 }
 
 void RelayNegotiation::learn(Introduction far) {
@@ -209,11 +212,11 @@ void RelayNegotiation::learn(Introduction far) {
 }
 
 Task<Done> RelayNegotiation::pass_introductions_on() {
-  Letters outbox;
+  ControlMessages outbox;
   std::vector<int> contacts;
   const auto pass_on = [&](const auto& pair) {
     if (pair.link->contact_here != rank_) return;
-    for (const int leader : pair.view->leaders) outbox.push_back(letter_to(leader, pair.far));
+    for (const int leader : pair.view->leaders) outbox.push_back(message_to(leader, pair.far));
   };
   for (const OutPair& pair : out_) {
     pass_on(pair);
@@ -224,7 +227,7 @@ Task<Done> RelayNegotiation::pass_introductions_on() {
     if (leads(pair.view->leaders)) contacts.push_back(pair.link->contact_here);
   }
   Expected expected(std::move(contacts), "introductions");
-  const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
+  const ControlMessages inbox = co_await exchange(std::move(outbox), std::move(expected));
   read<Introduction>(inbox, [&](int, Introduction it) { learn(std::move(it)); });
 
   for (OutPair& pair : out_) {
@@ -238,13 +241,13 @@ Task<Done> RelayNegotiation::pass_introductions_on() {
 
 Verdict RelayNegotiation::reach_verdict(const LinkView& own, const Introduction& far,
                                         bool sends) const {
-  // By what both sides know of each other: faults that were found since do not change it.
+  // Both sides know these statuses of each other; later faults do not change the decision.
   if (!agreed_.good() || !far.status.good()) return Verdict::dead;
-  // Counts that differ: the edges go straight, so that the ranks at their ends find out which.
+  // If counts differ, edges are sent directly, so that the ranks at their ends find the difference.
   if (own.fingerprint != far.fingerprint) return Verdict::straight;
   const auto parts = static_cast<Index>(sends ? own.leaders.size() : far.leaders.size());
   const Index edges = sends ? own.edges : far.edges;
-  // One message for one edge relieves whoever has it, if others lead.
+  // One message for one edge relieves the rank of the edge, if another rank leads.
   const bool relieves =
       policy_.decision == RelayPolicy::Decision::cheaper && is_one_for_one(edges, parts);
   if (edges <= parts && !relieves) return Verdict::straight;

@@ -1,4 +1,4 @@
-// From summaries to the cost model's region pairs, and back to ranks.
+// Turns summaries into the cost model's region pairs, and places back into ranks.
 #include "planners/relay/leaders.hpp"
 
 #include <algorithm>
@@ -30,8 +30,8 @@ void add(LinkView& view, RegionPair& pair, int place, const Summary::Load& load)
   pair.receivers = std::popcount(view.peers);
 }
 
-/// How many distinct items come, the senders know. As many of all are taken to be as of those that go back to that
-/// region, or, where nothing does, anywhere.
+/// Estimates the distinct items of an incoming pair, which only the senders know. Assumes the same
+/// fraction of all items as for data sent back to that region, or else to any region.
 void expect_as_sent(RegionPair& pair, const std::vector<RegionPair>& sent) {
   Index elements = 0, distinct = 0;
   const auto add = [&](const RegionPair& other) {

@@ -1,4 +1,4 @@
-// The course of a negotiation, and what is common to its supersteps.
+// The course of a negotiation, and the parts that its supersteps share.
 #include "planners/relay/negotiation.hpp"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ RelayNegotiation::RelayNegotiation(PlanRequest& request, const RelayPolicy& poli
   }
 }
 
-/// Which of a region's links, by region, leads to another.
+/// Returns the index of the link to `region` among links that are ordered by region.
 std::size_t RelayNegotiation::number_of(const std::vector<RegionLink>& links, int region) {
   const auto found =
       std::lower_bound(links.begin(), links.end(), region,

@@ -1,18 +1,19 @@
-// How the ranks agree on who carries what, in five supersteps, three of them inside regions:
+// The agreement of ranks on carriers, in five supersteps, three of them inside regions:
 //
-//   1  every active rank tells its region what it sends to and gets from each other region; all
-//      members compute the same leaders
-//   2  contributors hand their streams to their leaders; each region's first leader introduces itself
-//      to the other region's contact, the one rank there that both regions know beforehand
-//   3  contacts pass the introductions on; now both leaders know both sides, and reach the same verdict
-//   4  sending leaders tell contributors where to put their items, and receiving leaders what the
-//      message will hold; receiving leaders tell consumers the verdict
-//   5  receiving leaders tell consumers where to find their items; ranks at the ends of edges that go
-//      straight compare counts
+//   1  every active rank tells its region its traffic with each other region; all members compute
+//      the same leaders
+//   2  contributors hand their streams to their leaders; each region's first leader introduces
+//      itself to the other region's contact, the one rank there that both know
+//   3  contacts forward the introductions; the leaders of both sides then know both sides and reach
+//      the same decision
+//   4  sending leaders tell contributors where to put their items, and receiving leaders the
+//      contents of the message; receiving leaders tell consumers the decision
+//   5  receiving leaders tell consumers where to find their items; the ends of edges that are sent
+//      directly compare counts
 //
-// A policy that never relays needs only the last one. How many letters a rank expects depends on the
-// graph's edges alone until both sides have agreed, so a rank with a fault can go through all of it,
-// marking its letters, and nobody waits in vain.
+// A policy that never relays needs only the last one. Until both sides have agreed, the number of
+// expected control messages depends on the graph's edges alone. So a failed rank completes all
+// supersteps with marked control messages, and no rank waits in vain.
 #pragma once
 
 #include <algorithm>
@@ -26,29 +27,29 @@
 #include <vector>
 
 #include "cost/straight_way.hpp"
-#include "planners/ground.hpp"
+#include "negotiate/ground.hpp"
+#include "planners/relay/control_messages.hpp"
 #include "planners/relay/leaders.hpp"
-#include "planners/relay/letters.hpp"
 #include "planners/relay/policy.hpp"
 
 namespace vicinal {
 
-/// Plans with a policy. Collective over the active ranks of the graph. Throws the own fault, or one of
-/// kind `elsewhere` that names the rank at fault.
+/// Plans with a policy. Collective over the active ranks of the graph. Throws this rank's own
+/// fault, or one of kind `elsewhere` that names the failed rank.
 Task<Plans> plan_with(PlanRequest request, RelayPolicy policy, std::string_view planner);
 
-/// Orders `peers` (ascending) outward from `rank`: the nearest first, then alternately above and
-/// below (Shafie Khorassani 2024, algorithms 2 and 3).
+/// Returns `peers` (ascending), ordered outward from `rank`: the nearest first, then alternately
+/// above and below (Shafie Khorassani 2024, algorithms 2 and 3).
 std::vector<int> nearest_first(int rank, std::vector<int> peers);
 
-/// A region pair as one rank sees it that contributes to it, leads it, or is its contact.
+/// A region pair, as seen by a rank that contributes to it, leads it, or is its contact.
 struct OutPair {
-  std::size_t number = 0;  ///< of the link, among the region's
+  std::size_t number = 0;  ///< of the region's link
   const RegionLink* link = nullptr;
   const LinkView* view = nullptr;  ///< after superstep 1
   bool contributes = false;        ///< this rank has edges of the pair
-  Stream stream;                   ///< this rank's items for the far region, until they are cut
-  std::vector<int> destinations;   ///< this rank's links into the far region
+  Stream stream;                   ///< this rank's items for the far region, until cut_parts()
+  std::vector<int> destinations;   ///< this rank's peers in the far region
   std::vector<std::size_t> led;    ///< parts that this rank leads
   Introduction far;                ///< known to the contact rank, then to the leaders
   std::map<std::size_t, std::vector<ContributedStream>> contributed;  ///< by led part
@@ -69,10 +70,10 @@ struct InPair {
   bool consumes = false;  ///< this rank has edges of the pair
   Introduction far;
   Verdict verdict = Verdict::dead;
-  std::vector<int> far_leaders;  ///< by part, known to consumers after superstep 4
+  std::vector<int> far_leaders;  ///< by part; known to consumers after superstep 4
   bool far_by_contributor = false;
   struct Arriving {
-    int leader = 0;  ///< that sends it
+    int leader = 0;  ///< the sender
     Layout layout;
   };
   std::vector<Arriving> arriving;  ///< parts that this rank receives
@@ -93,7 +94,7 @@ class RelayNegotiation : public Ground {
     int peer = 0;
     std::int64_t tag = -1;
     Index count = 0;
-    int store = -1;  ///< none where all of it is this rank's own
+    int store = -1;  ///< -1: all of it is this rank's own
   };
 
   // The supersteps: introduce.cpp (1 to 3), place.cpp (4), settle.cpp (5).
@@ -105,7 +106,7 @@ class RelayNegotiation : public Ground {
 
   [[nodiscard]] bool leads(const std::vector<int>& leaders) const;
   static std::size_t number_of(const std::vector<RegionLink>& links, int region);
-  /// The pair of that number among this rank's, which it joins now if it has not.
+  /// Returns this rank's pair of that number, which it adds if it is missing.
   template <class Pair>
   static Pair& pair_of(std::vector<Pair>& pairs, const std::vector<RegionLink>& links,
                        std::size_t number) {
@@ -125,13 +126,13 @@ class RelayNegotiation : public Ground {
   [[nodiscard]] Summary summary() const;
   void find_parts();
   void cut_parts(OutPair& pair);
-  void introduce(Letters& outbox) const;
+  void introduce(ControlMessages& outbox) const;
   void expect_introductions(Expected& expected) const;
   void learn(Introduction far);
   [[nodiscard]] Verdict reach_verdict(const LinkView& own, const Introduction& far,
                                       bool sends) const;
 
-  void place(OutPair& pair, std::size_t part, Letters& outbox);
+  void place(OutPair& pair, std::size_t part, ControlMessages& outbox);
   std::vector<Passage> lay_out(Led& message, const std::vector<ContributedStream>& streams,
                                int region, std::size_t part);
   [[nodiscard]] Expected expected_placements() const;
@@ -139,15 +140,15 @@ class RelayNegotiation : public Ground {
 
   [[nodiscard]] bool goes_straight(int peer, bool outgoing) const;
   [[nodiscard]] std::vector<int> in_order(std::vector<int> peers) const;
-  void put_in_order_of_arrival(Letters& inbox) const;
-  void hand_on(InPair& pair, InPair::Arriving& arriving, Letters& outbox);
+  void put_in_order_of_arrival(ControlMessages& inbox) const;
+  void hand_on(InPair& pair, InPair::Arriving& arriving, ControlMessages& outbox);
   std::map<int, Portion> portions_of(Led& message, Entries entries);
   [[nodiscard]] StraightData straight_data(const OutLink& link) const;
   [[nodiscard]] bool sharing_pays(const OutLink& link) const;
   std::vector<std::int64_t> tags_for(const OutLink& link);
-  void offer_straight(const OutLink& link, Letters& outbox);
-  void offer_links(Letters& outbox);
-  bool publish(const std::vector<const OutLink*>& links, Letters& outbox);
+  void offer_straight(const OutLink& link, ControlMessages& outbox);
+  void offer_links(ControlMessages& outbox);
+  bool publish(const std::vector<const OutLink*>& links, ControlMessages& outbox);
   [[nodiscard]] Expected expected_deliveries() const;
   void take(int carrier, const Portion& portion, Phase phase);
   void accept(int sender, const Offer& offer);
@@ -156,15 +157,15 @@ class RelayNegotiation : public Ground {
   [[nodiscard]] std::string reason() const;
 
   const RelayPolicy& policy_;
-  Status agreed_;  ///< what all members of the region have heard of faults; verdicts go by it
+  Status agreed_;  ///< the faults known to all members of the region; decisions depend on it
   std::shared_ptr<const RegionView> view_;
   std::vector<OutPair> out_;  ///< by region
   std::vector<InPair> in_;
-  std::map<int, Index> covered_;  ///< by origin: items of the link that have found their way here
+  std::map<int, Index> covered_;  ///< by origin: items of the link that have a route
   std::vector<Led> outbound_;
   std::vector<Led> inbound_;
-  Letters late_tags_;  ///< of this rank, for leaders that have no slot
-  /// Contributions whose tags are yet to come: the place of the transfer, by contributor, region and part.
+  ControlMessages late_tags_;  ///< for leaders without a slot
+  /// Contributions without tags so far: the index of the transfer, by contributor, region and part.
   std::map<std::tuple<int, int, std::size_t>, std::size_t> untagged_;
 };
 

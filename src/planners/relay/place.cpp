@@ -1,5 +1,5 @@
-// Superstep 4 of a negotiation: sending leaders tell contributors where to put their items, and
-// receiving leaders what the message will hold; receiving leaders tell consumers the verdict.
+// Superstep 4 of a negotiation. Sending leaders tell contributors where to put their items, and
+// receiving leaders the contents of the message. Receiving leaders tell consumers the decision.
 #include <algorithm>
 
 #include "planners/relay/negotiation.hpp"
@@ -8,7 +8,7 @@ namespace vicinal {
 
 Task<Done> RelayNegotiation::place_contributions() {
   Expected expected = expected_placements();
-  Letters outbox;
+  ControlMessages outbox;
   for (OutPair& pair : out_) {
     for (const std::size_t part : pair.led) place(pair, part, outbox);
     pair.contributed.clear();
@@ -17,9 +17,9 @@ Task<Done> RelayNegotiation::place_contributions() {
     if (pair.view->leaders.front() != rank_) continue;
     const PairVerdict verdict{faults_.status(), pair.link->region, pair.verdict,
                               pair.far.by_contributor, pair.far.leaders};
-    for (const int member : pair.link->members) outbox.push_back(letter_to(member, verdict));
+    for (const int member : pair.link->members) outbox.push_back(message_to(member, verdict));
   }
-  const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
+  const ControlMessages inbox = co_await exchange(std::move(outbox), std::move(expected));
   read<Placement, Layout, PairVerdict>(
       inbox, Either{[&](int leader, const Placement& it) { contribute(leader, it); },
                     [&](int leader, Layout it) {
@@ -55,7 +55,7 @@ Expected RelayNegotiation::expected_placements() const {
   return expected;
 }
 
-void RelayNegotiation::place(OutPair& pair, std::size_t part, Letters& outbox) {
+void RelayNegotiation::place(OutPair& pair, std::size_t part, ControlMessages& outbox) {
   std::vector<ContributedStream>& streams = pair.contributed[part];
   const int region = pair.link->region;
   const bool relayed = pair.verdict == Verdict::relayed;
@@ -69,16 +69,18 @@ void RelayNegotiation::place(OutPair& pair, std::size_t part, Letters& outbox) {
   for (std::size_t i = 0; i < streams.size(); ++i) {
     Placement placement{faults_.status(), region, part, pair.verdict, std::nullopt};
     if (relayed && streams[i].count > 0) placement.place = places[i];
-    outbox.push_back(letter_to(streams[i].rank, placement));
+    outbox.push_back(message_to(streams[i].rank, placement));
   }
   if (!relayed) return;
-  outbox.push_back(letter_to(message.peer, Layout{faults_.status(), neighborhood_.region(), part,
-                                                  message.tag, message.count, std::move(streams)}));
+  outbox.push_back(
+      message_to(message.peer, Layout{faults_.status(), neighborhood_.region(), part, message.tag,
+                                      message.count, std::move(streams)}));
   if (message.count > 0) outbound_.push_back(message);
 }
 
-/// Where the streams lie in the message, one after the other: in a slot as far as contributors share memory
-/// with this rank. Where there is no slot to be had, they learn it from their places, and tell their tags.
+/// Lays streams one after the other in the message, which is a slot if contributors share memory
+/// with this rank. If there is no slot, those contributors learn that from their places, and send
+/// their tags.
 std::vector<Passage> RelayNegotiation::lay_out(Led& message,
                                                const std::vector<ContributedStream>& streams,
                                                int region, std::size_t part) {
@@ -118,7 +120,7 @@ std::vector<Passage> RelayNegotiation::lay_out(Led& message,
   return places;
 }
 
-/// What this rank hands to a leader, or has itself for a message that it leads.
+/// Adds the transfer to a leader, or of this rank's own items to a message that it leads.
 void RelayNegotiation::contribute(int leader, const Placement& placement) {
   OutPair& pair = out_pair(placement.region);
   pair.verdict = placement.verdict;
@@ -147,14 +149,14 @@ void RelayNegotiation::contribute(int leader, const Placement& placement) {
     if (shares_memory_with(leader)) {
       tag = new_tag();
       late_tags_.push_back(
-          letter_to(leader, LateTag{faults_.status(), placement.region, placement.part, tag}));
+          message_to(leader, LateTag{faults_.status(), placement.region, placement.part, tag}));
     }
     transfers_.give(Phase::gather, true, leader, tag, stream.count,
                     Part{Plan::source, stream.pack()});
   }
 }
 
-/// The messages of this rank's own leading that are not all its own.
+/// Sends the messages that this rank leads, except those of its own items alone.
 void RelayNegotiation::send_led() {
   std::vector<Led> messages = outbound_;
   if (policy_.order == RelayPolicy::Order::rotated) {

@@ -1,4 +1,4 @@
-// What distinguishes the planners of the relay family; everything else they share.
+// The differences between the planners of the relay family.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@ namespace vicinal {
 
 struct RelayPolicy {
   using Division = RelayRules::Division;
-  /// When a region pair is relayed at all.
+  /// The condition for relaying a region pair.
   enum class Decision : std::uint8_t {
     never,
     fewer_messages,  ///< whenever relaying saves messages
     cheaper,         ///< whenever the busiest rank on either side is expected to gain
   };
-  /// The order in which straight messages are sent.
+  /// The order in which direct messages are sent.
   enum class Order : std::uint8_t {
     ascending,
     nearest_first,
-    rotated,  ///< each rank begins with the rank after its own, so that no destination is everybody's first
+    rotated,  ///< begins with the next higher rank, so that no destination is first for all
   };
 
   Decision decision = Decision::never;

@@ -1,5 +1,5 @@
-// Superstep 5 of a negotiation: receiving leaders tell consumers where their items lie, and the ends
-// of straight edges compare their counts.
+// Superstep 5 of a negotiation: receiving leaders tell consumers where their items lie, and the
+// ends of edges that are sent directly compare their counts.
 #include <algorithm>
 #include <utility>
 
@@ -9,7 +9,7 @@ namespace vicinal {
 
 namespace {
 
-/// Adds an entry, joined to the last one where it continues it.
+/// Adds an entry, or joins it to the last one if it continues that.
 void append(std::vector<Portion::Entry>& entries, const Portion::Entry& entry) {
   if (!entries.empty()) {
     Portion::Entry& last = entries.back();
@@ -22,7 +22,8 @@ void append(std::vector<Portion::Entry>& entries, const Portion::Entry& entry) {
   entries.push_back(entry);
 }
 
-/// The first, and how many there are, of one of the equal parts into which so many items are divided.
+/// Returns the first item and the number of items of one of the equal parts into which `count`
+/// items are divided.
 std::pair<Index, Index> part_of(Index count, std::size_t part, std::size_t parts) {
   const auto begin_of = [&](std::size_t number) {
     return count * static_cast<Index>(number) / static_cast<Index>(parts);
@@ -30,7 +31,7 @@ std::pair<Index, Index> part_of(Index count, std::size_t part, std::size_t parts
   return {begin_of(part), begin_of(part + 1) - begin_of(part)};
 }
 
-/// What packs `count` items from the one on that is packed `first`.
+/// Returns the runs that pack `count` items, from packed position `first` on.
 std::vector<CopyRun> part_of(const std::vector<CopyRun>& pack, Index first, Index count) {
   std::vector<CopyRun> result;
   for (const CopyRun& run : pack) {
@@ -51,7 +52,7 @@ std::vector<CopyRun> picks_of(const std::vector<Portion::Entry>& entries) {
 }  // namespace
 
 Task<Done> RelayNegotiation::deliver() {
-  Letters outbox = std::move(late_tags_);
+  ControlMessages outbox = std::move(late_tags_);
   for (InPair& pair : in_) {
     for (InPair::Arriving& arriving : pair.arriving) hand_on(pair, arriving, outbox);
     pair.arriving.clear();
@@ -59,10 +60,10 @@ Task<Done> RelayNegotiation::deliver() {
   offer_links(outbox);
   for (const auto& [peer, link] : in_links_) {
     if (peer == rank_ || !goes_straight(peer, false)) continue;
-    outbox.push_back(letter_to(peer, Expectation{faults_.status(), link.count}));
+    outbox.push_back(message_to(peer, Expectation{faults_.status(), link.count}));
   }
   Expected expected = expected_deliveries();
-  Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
+  ControlMessages inbox = co_await exchange(std::move(outbox), std::move(expected));
   if (policy_.order == RelayPolicy::Order::rotated) put_in_order_of_arrival(inbox);
   read<Delivery, Offer, Expectation, LateTag>(
       inbox,
@@ -76,14 +77,15 @@ Task<Done> RelayNegotiation::deliver() {
   co_return Done{};
 }
 
-/// Where each rank begins with the rank after its own, what comes first is from the rank before: a receive that is posted
-/// in this order is found at once.
-void RelayNegotiation::put_in_order_of_arrival(Letters& inbox) const {
-  const auto turn = [&](const Letter& it) {
+/// Orders control messages by expected arrival of data. If each rank begins with the next higher
+/// rank, the first data comes from the rank below. A receive posted in this order is found at once.
+void RelayNegotiation::put_in_order_of_arrival(ControlMessages& inbox) const {
+  const auto turn = [&](const ControlMessage& it) {
     return (rank_ - it.peer + machine_.size()) % machine_.size();
   };
-  std::stable_sort(inbox.begin(), inbox.end(),
-                   [&](const Letter& a, const Letter& b) { return turn(a) < turn(b); });
+  std::stable_sort(
+      inbox.begin(), inbox.end(),
+      [&](const ControlMessage& a, const ControlMessage& b) { return turn(a) < turn(b); });
 }
 
 bool RelayNegotiation::goes_straight(int peer, bool outgoing) const {
@@ -120,8 +122,8 @@ Expected RelayNegotiation::expected_deliveries() const {
   return expected;
 }
 
-/// What comes from another leader, and where each consumer finds its part of it.
-void RelayNegotiation::hand_on(InPair& pair, InPair::Arriving& arriving, Letters& outbox) {
+/// Receives a message of another leader, and tells each consumer where its part lies.
+void RelayNegotiation::hand_on(InPair& pair, InPair::Arriving& arriving, ControlMessages& outbox) {
   const Layout& layout = arriving.layout;
   const bool own_only = pair.far.by_contributor;
   Entries entries;
@@ -144,14 +146,14 @@ void RelayNegotiation::hand_on(InPair& pair, InPair::Arriving& arriving, Letters
   Led message{arriving.leader, layout.tag, layout.count, -1};
   const auto portions = portions_of(message, std::move(entries));
   for (const auto& [consumer, portion] : portions) {
-    outbox.push_back(letter_to(consumer, Delivery{faults_.status(), portion}));
+    outbox.push_back(message_to(consumer, Delivery{faults_.status(), portion}));
   }
   if (message.count > 0) inbound_.push_back(message);
 }
 
 std::map<int, Portion> RelayNegotiation::portions_of(Led& message, Entries entries) {
   std::map<int, Portion> portions;
-  std::map<int, std::vector<CopyRun>> picks;  // of those who take something
+  std::map<int, std::vector<CopyRun>> picks;  // of consumers that take something
   std::vector<Window> windows;
   for (auto& [consumer, its] : entries) {
     Portion& portion = portions[consumer];
@@ -200,7 +202,7 @@ std::vector<int> RelayNegotiation::in_order(std::vector<int> peers) const {
   return peers;
 }
 
-void RelayNegotiation::offer_links(Letters& outbox) {
+void RelayNegotiation::offer_links(ControlMessages& outbox) {
   std::vector<int> straight;
   std::vector<const OutLink*> published;
   for (const auto& [peer, link] : out_links_) {
@@ -227,7 +229,7 @@ bool RelayNegotiation::sharing_pays(const OutLink& link) const {
          slot_pays(options_.profile, straight_data(link));
 }
 
-/// As many as there are tags for; a fault where there is none for one.
+/// Returns a new tag for each message into which the link is divided.
 std::vector<std::int64_t> RelayNegotiation::tags_for(const OutLink& link) {
   if (link.count == 0) return {};
   Index parts = 1;
@@ -239,10 +241,10 @@ std::vector<std::int64_t> RelayNegotiation::tags_for(const OutLink& link) {
   return tags;
 }
 
-void RelayNegotiation::offer_straight(const OutLink& link, Letters& outbox) {
+void RelayNegotiation::offer_straight(const OutLink& link, ControlMessages& outbox) {
   const bool local = same_region(link.peer);
   const std::vector<std::int64_t> tags = tags_for(link);
-  outbox.push_back(letter_to(link.peer, Offer{faults_.status(), link.count, tags, std::nullopt}));
+  outbox.push_back(message_to(link.peer, Offer{faults_.status(), link.count, tags, std::nullopt}));
   if (link.count == 0) return;
   const std::vector<CopyRun> pack = link.pack();
   for (std::size_t part = 0; part < tags.size(); ++part) {
@@ -252,8 +254,9 @@ void RelayNegotiation::offer_straight(const OutLink& link, Letters& outbox) {
   }
 }
 
-/// Lays links of the own region open, without any message. Nothing where there is no room for that.
-bool RelayNegotiation::publish(const std::vector<const OutLink*>& links, Letters& outbox) {
+/// Publishes links of the own region in a slot, without messages. Returns false if there is no room
+/// for the slot.
+bool RelayNegotiation::publish(const std::vector<const OutLink*>& links, ControlMessages& outbox) {
   const auto slots = new_slots(static_cast<int>(links.size()));
   if (!slots) return false;
   const Stream stream = merge(links);
@@ -273,7 +276,7 @@ bool RelayNegotiation::publish(const std::vector<const OutLink*>& links, Letters
     const Passage passage{-1, *slots, index, stream.count,
                           windows[static_cast<std::size_t>(index)].offset};
     ++index;
-    outbox.push_back(letter_to(
+    outbox.push_back(message_to(
         reader,
         Offer{
             faults_.status(), out_links_.at(reader).count, {}, Portion{passage, std::move(its)}}));
@@ -284,7 +287,7 @@ bool RelayNegotiation::publish(const std::vector<const OutLink*>& links, Letters
   return true;
 }
 
-/// This rank's part of what another has, or of a message that it leads itself.
+/// Takes this rank's portion of another rank's data, or of a message that it leads itself.
 void RelayNegotiation::take(int carrier, const Portion& portion, Phase phase) {
   std::vector<CopyRun> runs;
   for (const auto& [origin, offset, position, count] : portion.entries) {

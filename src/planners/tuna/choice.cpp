@@ -1,4 +1,4 @@
-// What is added up, and what is made of it.
+// The tree allreduce of volumes, and the decision at its root.
 #include "planners/tuna/choice.hpp"
 
 #include <algorithm>
@@ -6,23 +6,23 @@
 #include <limits>
 #include <sstream>
 
-#include "planners/rank_tree.hpp"
+#include "negotiate/rank_tree.hpp"
 #include "planners/tuna/estimate.hpp"
 
 namespace vicinal::tuna {
 
 namespace {
 
-/// So many times as fast storing and forwarding must be than what `automatic` does otherwise: blocks are not all of one size,
-/// and a relay sees which ones are large.
+/// Factor by which storing and forwarding must be faster than the alternative of `automatic`.
+/// Blocks are not all of one size, and relays see which ones are large.
 constexpr double worth_its_while = 1.15;
 
-/// What ranks have for each other.
+/// The volume of ranks' blocks.
 struct Volume {
   static constexpr std::string_view name = "volume of blocks";
-  Index most = 0;    ///< elements that one of them has for others, or they for it
-  Index all = 0;     ///< elements that all of them have for others
-  Index blocks = 0;  ///< of any elements
+  Index most = 0;    ///< elements that one rank sends to others, or receives from them
+  Index all = 0;     ///< elements that all ranks send to others
+  Index blocks = 0;  ///< nonempty ones
 };
 void fields(auto&& take, Is<Volume> auto& it) { take(it.most, it.all, it.blocks); }
 
@@ -57,7 +57,7 @@ std::string text_of(const Scheme& scheme, const Machine& machine) {
   return std::move(text).str();
 }
 
-class Weighing final : public Consultation<Volume, Decision> {
+class Weighing final : public TreeAllreduce<Volume, Decision> {
  public:
   Weighing(const PlanRequest& request, Among among)
       : request_(request), among_(among), volume_(volume_of(request)) {}
@@ -131,9 +131,9 @@ class Weighing final : public Consultation<Volume, Decision> {
 
 Task<Decision> decide(const PlanRequest& request, FaultRecord& faults, Among among) {
   Weighing weighing(request, among);
-  Task<Done> consulting =
-      consult(request.conversation, request.neighborhood.tree, faults, weighing);
-  co_await consulting;
+  Task<Done> allreduce =
+      tree_allreduce(request.conversation, request.neighborhood.tree, faults, weighing);
+  co_await allreduce;
   co_return weighing.take();
 }
 

@@ -1,4 +1,5 @@
-// What ranks have to do in a superstep, added up by processor, link and port. Those of one host of each size are followed.
+// Adds up the ranks' work in a superstep, by processor, link and port. Follows the ranks of one
+// host of each size.
 #include "planners/tuna/estimate.hpp"
 
 #include <algorithm>
@@ -12,14 +13,14 @@ namespace vicinal::tuna {
 
 namespace {
 
-/// What is tried; and as many as there are places, with which nothing is passed on.
+/// The radices that are tried, besides the number of places, with which nothing is forwarded.
 constexpr int radices[] = {2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128};
-/// No more messages are followed than this for one radix.
+/// The largest number of messages that are followed for one radix.
 constexpr std::int64_t most_followed = std::int64_t{1} << 22;
 
-/// The ranks of the first host of each size.
+/// Returns the ranks of the first host of each size.
 std::vector<int> ranks_to_follow(const Machine& machine) {
-  std::map<int, int> first;  // by how many ranks it has
+  std::map<int, int> first;  // by number of ranks
   for (int rank = 0; rank < machine.size(); ++rank) {
     const int host = machine.host_of(rank);
     first.try_emplace(machine.ranks_on(host), host);
@@ -32,7 +33,7 @@ std::vector<int> ranks_to_follow(const Machine& machine) {
   return ranks;
 }
 
-/// Some supersteps one after the other. In each a rank gets as much as it gives.
+/// Times consecutive supersteps. In each, a rank receives as much as it sends.
 class Clock {
  public:
   explicit Clock(const Exchange& exchange)
@@ -45,8 +46,8 @@ class Clock {
         port_(static_cast<std::size_t>(exchange.machine.hosts())),
         host_(port_.size()) {}
 
-  /// A rank gives a number of ranks as near as `peer` so many bytes each, put together from several places or not, and gets
-  /// as much from them.
+  /// Adds messages of `bytes` bytes from a rank to ranks as near as `peer`, and as many from them.
+  /// A `packed` message is gathered from several places.
   void exchange(int rank, int peer, double messages, double bytes, bool packed) {
     if (messages <= 0 || bytes <= 0) return;
     if (exchange_.shares(rank, peer)) {
@@ -73,8 +74,9 @@ class Clock {
     port_[host_of(rank)] += messages * part * bytes * profile_.port_seconds_per_byte;
   }
 
-  /// A processor packs all that it gives, sends it, and then takes what it gets, the last of which is on its way when it has
-  /// sent all. A link or port begins when all is packed, and the last message must be taken when it ends.
+  /// Ends a superstep. A processor packs and sends all messages, then takes those that it receives.
+  /// The last of them is on its way when it has sent all. A link or port begins when all is packed,
+  /// and the last message must be taken when it ends.
   void end_superstep() {
     const double work = busiest_processor();
     seconds_ += std::max({work, (work + ends_) / 2 + latency_ + alone_,
@@ -89,7 +91,8 @@ class Clock {
   [[nodiscard]] double seconds() const { return seconds_; }
 
  private:
-  /// Everything is copied to slots, and out of others. To await a signal costs a processor only where ranks share cores.
+  /// Adds copies into slots and out of others. Awaiting a signal costs processor time only if ranks
+  /// share cores.
   void hand_over(int rank, double signals, double bytes) {
     const bool scarce = cores(exchange_.machine.host_of(rank)) > 0;
     const double awaiting = scarce ? signals * profile_.handover : 0;
@@ -107,12 +110,12 @@ class Clock {
   [[nodiscard]] int ranks_beside(int rank) const {
     return exchange_.machine.ranks_on(exchange_.machine.host_of(rank));
   }
-  /// Of a host; 0 where its ranks have one each.
+  /// Returns the cores that the ranks of a host share; 0 if each has its own.
   [[nodiscard]] double cores(int host) const {
     return shared_cores(exchange_.machine, host, profile_);
   }
 
-  /// A rank's, or where ranks share the cores of a host those together.
+  /// Returns the load of the busiest rank or, where ranks share a host's cores, of those cores.
   [[nodiscard]] double busiest_processor() const {
     double busiest = most(work_);
     for (int host = 0; host < exchange_.machine.hosts(); ++host) {
@@ -125,16 +128,16 @@ class Clock {
   const Profile& profile_;
   const std::vector<int> followed_;
   std::vector<double> work_, packing_, link_;  ///< by rank
-  std::vector<double> port_, host_;            ///< by host; the latter its processors
-  // Of one message, or handover, the most:
+  std::vector<double> port_, host_;            ///< by host; host_: its processors
+  // The largest of one message or handover:
   double latency_ = 0;
-  double ends_ = 0;   ///< processors' work for it
-  double alone_ = 0;  ///< the link's time
+  double ends_ = 0;   ///< processor time for it
+  double alone_ = 0;  ///< link time
   double seconds_ = 0;
 };
 
-/// Calls visit(peer, ranks) for all other ranks: for those of the own region one by one, and for another region with one of
-/// its ranks and how many it has.
+/// Calls visit(peer, ranks) for all other ranks: one by one in the own region. For each other
+/// region, it calls once, with one of its ranks and their number.
 template <class Visit>
 void for_each_peer(const Machine& machine, int rank, Visit visit) {
   for (int region = 0; region < machine.regions(); ++region) {
@@ -149,7 +152,7 @@ void for_each_peer(const Machine& machine, int rank, Visit visit) {
   }
 }
 
-/// Of what is empty no message is sent.
+/// Returns the time of direct messages. Empty blocks are not sent.
 double seconds_direct(const Exchange& it) {
   Clock clock(it);
   for (const int rank : clock.followed()) {
@@ -161,8 +164,8 @@ double seconds_direct(const Exchange& it) {
   return clock.seconds();
 }
 
-/// The members of each region hand to so many of them what is to go far, or these hand out what has come from there, in so many
-/// parts for each member. Two of those hand things to each other, others only in one direction.
+/// Adds the handover inside regions of data to or from `leaders` leaders, in `parts` parts for each
+/// member. Two leaders hand data to each other; other pairs do so in only one direction.
 void share_out(Clock& clock, const Exchange& it, double parts, double leaders) {
   for (const int rank : clock.followed()) {
     const auto members = it.machine.members(it.machine.region_of(rank));
@@ -180,7 +183,8 @@ void share_out(Clock& clock, const Exchange& it, double parts, double leaders) {
   }
 }
 
-/// One message of each rank for each other region, whose rank hands out each one that it gets.
+/// Returns the time with one message from each rank to each other region, whose receiver
+/// distributes it.
 double seconds_by_contributor(const Exchange& it) {
   Clock clock(it);
   for (const int rank : clock.followed()) {
@@ -195,8 +199,9 @@ double seconds_by_contributor(const Exchange& it) {
   return clock.seconds();
 }
 
-/// One message for each pair of regions; or `divided` into several where a region has more members than there are others. What
-/// members have for each other is ready as early as what they hand in.
+/// Returns the time with one message for each pair of regions. If `divided`, there are several
+/// where a region has more members than there are other regions. Data between members is ready as
+/// early as their contributions.
 double seconds_by_leaders(const Exchange& it, bool divided) {
   Clock clock(it);
   const auto others = static_cast<double>(it.machine.regions() - 1);
@@ -222,7 +227,7 @@ double seconds_by_leaders(const Exchange& it, bool divided) {
   return clock.seconds();
 }
 
-/// Some supersteps of a route.
+/// Returns the time of supersteps `first` to `last` - 1 of a route.
 double seconds_of(const Exchange& it, const Route& route, int first, int last) {
   Clock clock(it);
   for (int superstep = first; superstep < last; ++superstep) {
@@ -245,7 +250,7 @@ double seconds_of(const Exchange& it, const Scheme& scheme) {
   return seconds_of(it, route, 0, route.supersteps());
 }
 
-/// The one among so many places for which `seconds` is least; the first of several.
+/// Returns the radix for `places` places with the least `seconds`; the first of several.
 template <class Seconds>
 int best_radix(int places, std::int64_t ranks, bool with_all, Seconds seconds) {
   int best = 2;

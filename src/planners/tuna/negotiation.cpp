@@ -1,5 +1,5 @@
-// Blocks without elements at both ends of an edge do not travel, nor do they need to: nobody at its end misses them. Stores
-// are numbered as Transfers does: the source, the target, then what passes.
+// A block that is empty in both directions of an edge does not travel; no rank misses it. Stores
+// are numbered as in Transfers: the source, the target, then the store of forwarded data.
 #include "planners/tuna/negotiation.hpp"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ Task<Plans> TunaNegotiation::run_fastest(Among among, std::string_view planner) 
   } else if (takes_part()) {
     Task<Decision> deciding = decide(request_, faults_, among);
     Decision decision = co_await deciding;
-    if (!faults_.good()) co_return finish(planner);  // all know of it
+    if (!faults_.good()) co_return finish(planner);  // all ranks know of the fault
     scheme = decision.scheme;
     reason = std::move(decision.reason);
   }
@@ -67,24 +67,24 @@ Task<Done> TunaNegotiation::forward(const Route& route, int superstep) {
   }
   held_ = std::move(staying);
   Superstep& now = supersteps_.emplace_back();
-  Letters outbox;
+  ControlMessages outbox;
   for (const int taker : route.takers(superstep, rank_)) {
-    outbox.push_back(letter_to(taker, hand_on(taker, std::move(leaving[taker]), now)));
+    outbox.push_back(message_to(taker, hand_on(taker, std::move(leaving[taker]), now)));
   }
   Expected expected(route.givers(superstep, rank_), "forwarded blocks");
-  const Letters inbox = co_await exchange(std::move(outbox), std::move(expected));
-  read<Forwarded>(inbox, [&](int giver, Forwarded letter) {
-    accept(giver, std::move(letter), supersteps_.back());
+  const ControlMessages inbox = co_await exchange(std::move(outbox), std::move(expected));
+  read<Forwarded>(inbox, [&](int giver, Forwarded message) {
+    accept(giver, std::move(message), supersteps_.back());
   });
   co_return Done{};
 }
 
 Forwarded TunaNegotiation::hand_on(int taker, std::vector<Held> blocks, Superstep& now) {
-  Forwarded letter;
+  Forwarded message;
   Part own{Plan::source, {}}, passing{passing_store, {}};
   Index count = 0;
   for (const Held& it : blocks) {
-    letter.blocks.push_back(it.block);
+    message.blocks.push_back(it.block);
     if (it.offset >= 0) {
       append_run(passing.runs, {it.offset, count, it.block.count});
     } else {
@@ -95,20 +95,20 @@ Forwarded TunaNegotiation::hand_on(int taker, std::vector<Held> blocks, Superste
     count += it.block.count;
   }
   if (count > 0) {
-    letter.passage = new_passage(taker, count);
-    Hop& hop = now.gives.emplace_back(Hop{taker, letter.passage, {}});
+    message.passage = new_passage(taker, count);
+    Hop& hop = now.gives.emplace_back(Hop{taker, message.passage, {}});
     for (Part* const part : {&own, &passing}) {
       if (!part->runs.empty()) hop.pieces.push_back(std::move(*part));
     }
   }
-  letter.status = faults_.status();
-  return letter;
+  message.status = faults_.status();
+  return message;
 }
 
-void TunaNegotiation::accept(int giver, Forwarded letter, Superstep& now) {
+void TunaNegotiation::accept(int giver, Forwarded message, Superstep& now) {
   Part wanted{Plan::target, {}}, passing{passing_store, {}};
   Index count = 0;
-  for (const Block& block : letter.blocks) {
+  for (const Block& block : message.blocks) {
     if (block.destination == rank_) {
       arrived_[block.origin] = {block.count, block.expected};
       const auto link = in_links_.find(block.origin);
@@ -123,13 +123,13 @@ void TunaNegotiation::accept(int giver, Forwarded letter, Superstep& now) {
     count += block.count;
   }
   if (count == 0) return;
-  Hop& hop = now.takes.emplace_back(Hop{giver, letter.passage, {}});
+  Hop& hop = now.takes.emplace_back(Hop{giver, message.passage, {}});
   for (Part* const part : {&wanted, &passing}) {
     if (!part->runs.empty()) hop.pieces.push_back(std::move(*part));
   }
 }
 
-/// Of each edge both ends have learned what the other one gave.
+/// Compares counts. Both ends of each edge have learned the other end's count.
 void TunaNegotiation::compare_counts() {
   const auto of = [&](int peer) {
     const auto found = arrived_.find(peer);
@@ -143,7 +143,7 @@ void TunaNegotiation::compare_counts() {
   }
 }
 
-// --- the transfers, when it is known how much passes ----------------------------------------------
+// --- the transfers, when it is known how much passes ---------------------------------------------
 
 void TunaNegotiation::write_transfers() {
   require(held_.empty(), Fault::internal, "rank ", rank_, " still holds ", held_.size(),

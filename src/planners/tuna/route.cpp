@@ -1,4 +1,4 @@
-// Places in a ring, and digits of distances.
+// Arithmetic on places in a ring and digits of distances.
 #include "planners/tuna/route.hpp"
 
 #include <algorithm>
@@ -7,7 +7,7 @@ namespace vicinal::tuna {
 
 namespace {
 
-/// The place so many places on (or, where it is less than 0, back) among so many.
+/// Returns the place in a ring of `places` places; `place` may be negative.
 int around(std::int64_t place, int places) {
   const auto rest = static_cast<int>(place % places);
   return rest < 0 ? rest + places : rest;
@@ -60,7 +60,7 @@ std::vector<int> Route::takers(int superstep, int rank) const { return peers(sup
 
 std::vector<int> Route::givers(int superstep, int rank) const { return peers(superstep, rank, -1); }
 
-/// Between regions two ranks are peers where something may be for a place that both of them stand for.
+/// Between regions, two ranks are peers if a block may be for a place that both represent.
 std::vector<int> Route::peers(int superstep, int rank, int direction) const {
   const Step& it = step(superstep);
   const int group = group_of(rank), size = size_of(group), here = place_of(rank);

@@ -1,14 +1,16 @@
-// The way of blocks that are stored and forwarded: Bruck's index algorithm with any radix, among all ranks, or first inside
-// each region and then between regions.
+// The route of blocks that are stored and forwarded: Bruck's index algorithm with any radix, among
+// all ranks, or first inside each region and then between regions.
 //
-// Among n places in a ring, what place x holds for place c has the distance d = (c - x) mod n to go. Written with a radix r,
-// d has digits; in superstep k whatever has the digit z there goes z * r^k places on. So after the last superstep all is
-// where it belongs, and in each one a rank writes to at most r - 1 others. Of 6 places and radix 2, place 0's block for 5
-// (binary 101) goes to 1 in the first superstep, stays there in the second, and goes from 1 to 5 in the third.
+// Among n places in a ring, a block at place x for place c has the distance d = (c - x) mod n.
+// Written with a radix r, d has digits; in superstep k, a block with the digit z there moves
+// z * r^k places on. So all blocks arrive with the last superstep, and a rank writes to at most
+// r - 1 others in each. With 6 places and radix 2, place 0's block for 5 (binary 101) goes to 1 in
+// the first superstep. It stays there in the second, and goes from 1 to 5 in the third.
 //
-// By regions, the members of a region are the places first: what is for member b of another region goes to member b mod n of
-// the own one, of n. Then the regions are the places, and what is for member b is passed to the member b mod m of a region
-// of m. Regions of any sizes do; where they are equal, each rank writes to its counterparts only.
+// By regions, the places are first the members of a region. A block for member b of another region
+// goes to member b mod n of the own region of n members. Then the places are the regions: a block
+// for member b goes to member b mod m of a region of m. Regions may have any sizes. If these are
+// equal, each rank writes to its counterparts only.
 #pragma once
 
 #include <cstdint>
@@ -19,30 +21,32 @@
 
 namespace vicinal::tuna {
 
-/// How blocks are stored and forwarded.
+/// The scheme by which blocks are stored and forwarded.
 struct Scheme {
   bool by_region = false;
   int radix = 2;  ///< among all ranks or, by regions, among the members of each
-  int between =
-      0;  ///< by regions: among these. With as many as there are nothing is passed on there
+  /// By regions: the radix between them. With as many as regions, nothing is forwarded there.
+  int between = 0;
   friend bool operator==(const Scheme&, const Scheme&) = default;
 };
 void fields(auto&& take, Is<Scheme> auto& it) { take(it.by_region, it.radix, it.between); }
 
 class Route {
  public:
-  /// `machine` must live as long. Both radices are 2 or more.
+  /// `machine` must outlive the route. The radices in use are 2 or more.
   Route(const Machine& machine, const Scheme& scheme);
 
   [[nodiscard]] int supersteps() const { return static_cast<int>(steps_.size()); }
-  /// Whether it is one between regions; those come last.
+  /// Returns whether a superstep is one between regions; those come last.
   [[nodiscard]] bool between(int superstep) const { return step(superstep).between; }
-  /// Who has after a superstep what a rank held for `destination` before.
+  /// Returns the rank that has, after a superstep, a block that `holder` had for `destination`
+  /// before.
   [[nodiscard]] int next(int superstep, int holder, int destination) const;
-  /// Whom a rank writes to in a superstep, each once, and who writes to it.
+  /// Returns the ranks that a rank writes to in a superstep (givers(): that write to it), each
+  /// once.
   [[nodiscard]] std::vector<int> takers(int superstep, int rank) const;
   [[nodiscard]] std::vector<int> givers(int superstep, int rank) const;
-  /// The part of all blocks that moves in a superstep.
+  /// Returns the fraction of all blocks that moves in a superstep.
   [[nodiscard]] double share_moved(int superstep) const;
 
  private:
@@ -50,7 +54,7 @@ class Route {
     bool between = false;
     int radix = 2;
     std::int64_t width = 1;  ///< the weight of the digit: r^k
-    /// What a distance has there.
+    /// Returns this digit of a distance.
     [[nodiscard]] int digit(int distance) const {
       return static_cast<int>(distance / width % radix);
     }
@@ -62,7 +66,7 @@ class Route {
   }
   [[nodiscard]] std::vector<int> peers(int superstep, int rank, int direction) const;
 
-  // Regions, or one group of all ranks.
+  // The regions, or one group of all ranks.
   [[nodiscard]] int groups() const { return by_region_ ? machine_.regions() : 1; }
   [[nodiscard]] int group_of(int rank) const { return by_region_ ? machine_.region_of(rank) : 0; }
   [[nodiscard]] int size_of(int group) const;
@@ -71,7 +75,7 @@ class Route {
 
   const Machine& machine_;
   bool by_region_;
-  int largest_ = 0;  ///< group
+  int largest_ = 0;  ///< size of the largest group
   std::vector<Step> steps_;
 };
 

@@ -1,11 +1,11 @@
-// Allgathers over a communicator: what the family's tests on complete graphs do not see. Plans kept by
-// sizes, calls in flight, the setting, and faults.
+// Allgathers over a communicator, beyond the family's tests on complete graphs: plans kept by
+// sizes, calls in flight, the planner setting, and faults.
 #include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
 
-#include "planners/planner.hpp"
+#include "negotiate/planner.hpp"
 #include "world.hpp"
 
 namespace vicinal::allgather_tests {
@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing;
 
-/// An allgatherv with sizes of its own, which checks itself.
+/// An allgatherv with its own sizes, which checks itself.
 class Gathering {
  public:
   Gathering(MPI_Comm comm, int salt) : comm_(comm), salt_(salt) {
@@ -21,7 +21,7 @@ class Gathering {
     for (int rank = 0; rank < size_of(comm); ++rank) {
       counts_.push_back((rank * 7 + salt) % 5);
       places_.push_back(place);
-      place += counts_.back() + salt % 2;  // with gaps or without
+      place += counts_.back() + salt % 2;  // with or without gaps
     }
     received_.assign(static_cast<std::size_t>(place) + 1, -1);
     for (int i = 0; i < counts_[own()]; ++i) sent_.push_back(value(rank_in(comm), i));
@@ -62,7 +62,7 @@ class Gathering {
 TEST(allgatherv_keeps_plans_by_sizes) {
   const Duplicate comm;
   SUCCEEDS(vicinal_set_regions(comm, few_regions(world_size()).c_str()));
-  // More sets of sizes than are kept, and each of them again.
+  // More sets of sizes than the library keeps, each of them twice.
   for (int round = 0; round < 2; ++round) {
     for (int salt = 0; salt < 20; ++salt) {
       Gathering gathering(comm, salt);
@@ -172,7 +172,7 @@ TEST(allgatherv_with_counts_that_differ_ends_on_all_ranks) {
   const Duplicate comm;
   std::vector<int> counts(static_cast<std::size_t>(size), 2), places(counts.size());
   for (int rank = 0; rank < size; ++rank) places[static_cast<std::size_t>(rank)] = 3 * rank;
-  // The last rank thinks that rank 0 sends more.
+  // The last rank expects more from rank 0 than it sends.
   if (world_rank() == size - 1) counts[0] = 3;
   const int sent[3] = {1, 2, 3};
   std::vector<int> received(static_cast<std::size_t>(3 * size));
@@ -204,7 +204,7 @@ TEST(allgathers_refuse_buffers_that_share_memory) {
     refused(vicinal_allgather_init(own, 2, MPI_INT, both.data(), 2, MPI_INT, comm, MPI_INFO_NULL,
                                    &request),
             said);
-    // The end of what is sent is the beginning of the first block.
+    // The send data end where the first block begins.
     refused(vicinal_allgather_init(both.data(), 2, MPI_INT, both.data() + 1, 2, MPI_INT, comm,
                                    MPI_INFO_NULL, &request),
             "block of rank 0");
@@ -226,7 +226,7 @@ TEST(allgathers_refuse_buffers_that_share_memory) {
         vicinal_allgatherv(own, 2, MPI_INT, both.data(), ones.data(), places.data(), MPI_INT, comm),
         said);
   }
-  // In place, side by side, and nothing at all.
+  // Allowed buffers: in place, adjacent, and empty.
   const Duplicate comm;
   own[0] = own[1] = rank;
   SUCCEEDS(vicinal_allgather(MPI_IN_PLACE, 0, MPI_INT, both.data(), 2, MPI_INT, comm));

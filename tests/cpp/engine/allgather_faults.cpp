@@ -1,5 +1,5 @@
-// Allgathers over one communicator after faults: a call or a plan that fails on one rank leaves the
-// communicator as good as ever, in all forms, again and again.
+// Allgathers over one communicator after faults. A call or plan that fails on one rank leaves the
+// communicator usable, in all forms, repeatedly.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing;
 
-/// What a rank gives to an allgather, right or wrong.
+/// Arguments that a rank gives to an allgather, right or wrong.
 struct Arguments {
   const int* send = nullptr;
   int send_count = 2;
@@ -40,7 +40,8 @@ const std::vector<Mistake>& faults() {
   return all;
 }
 
-/// Allgathers of two numbers per rank on one communicator, of which the last rank makes the faults.
+/// Allgathers of two numbers per rank on one communicator, in which the last rank makes the
+/// mistakes.
 class Gatherings {
  public:
   explicit Gatherings(const std::string& regions) {
@@ -82,13 +83,14 @@ class Gatherings {
                               a.type, comm_);
   }
 
-  /// Arguments with that fault on the last rank.
+  /// Returns arguments, with the given mistake on the last rank.
   Arguments with(const Mistake& fault) {
     Arguments given = arguments();
     if (is_at_fault()) fault.make(given);
     return given;
   }
-  /// All depend on the rank at fault. What both ends of an edge can see, several ranks see.
+  /// Checks the error code; all ranks depend on the failed one. Several ranks detect a count
+  /// mismatch, which both ends of an edge see.
   void told(const Mistake& fault, int code) const {
     if (is_at_fault()) {
       FAILS(fault.error_class, code, fault.part);
@@ -99,7 +101,7 @@ class Gatherings {
     }
   }
 
-  /// What is right goes well, in all forms.
+  /// Checks that correct calls succeed in all forms.
   void verify_all_forms() {
     SUCCEEDS(call(arguments()));
     verify(false);
@@ -125,7 +127,7 @@ class Gatherings {
  private:
   [[nodiscard]] int value(int rank, int i) const { return (rank * 10 + i) * 1000 + round_; }
 
-  /// What has arrived, two numbers of each rank, or as many as its count says.
+  /// Checks the received data: two numbers from each rank, or as many as its count says.
   void verify(bool by_counts) const {
     std::vector<int> expected(received_.size(), -1);
     for (int rank = 0; rank < size_; ++rank) {
@@ -147,7 +149,7 @@ class Gatherings {
   std::vector<int> counts_, places_;
 };
 
-/// What is right goes well after each fault of a call of some form.
+/// Checks that correct calls succeed after each mistake in one form of call.
 template <class Call>
 void go_on_after(Call call) {
   Gatherings gatherings(few_regions(world_size()));
@@ -205,7 +207,7 @@ TEST(allgathers_go_on_after_a_plan_that_failed) {
       CHECK(static_cast<vicinal_request>(request) == VICINAL_REQUEST_NULL);
       gatherings.verify_all_forms();
     }
-    if (environment_value("vicinal_local")) continue;  // which wins
+    if (environment_value("vicinal_local")) continue;  // the environment overrides the info key
     RequestHandle request;
     const MPI_Info info = gatherings.is_at_fault() ? MPI_Info{unreadable} : MPI_INFO_NULL;
     gatherings.told(bad_info, gatherings.plan(gatherings.arguments(), &request, info));
@@ -214,8 +216,8 @@ TEST(allgathers_go_on_after_a_plan_that_failed) {
 }
 
 TEST(allgathers_with_counts_that_would_go_another_way_are_told) {
-  // Blocks so much larger on one rank that another planner would be the fastest: in a plan of its own it would wait for
-  // letters for ever. In the end all are as good as before.
+  // One rank's blocks are so large that another planner would be fastest there. A plan of its own
+  // would wait for control messages forever. Afterwards the communicator works as before.
   const int size = world_size();
   if (size < 2) testing::skip("needs 2 ranks");
   Gatherings gatherings(few_regions(size));

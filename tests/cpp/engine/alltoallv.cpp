@@ -1,5 +1,5 @@
-// Alltoallvs over a communicator: all forms, by every planner that stores and forwards and with all radices, and faults. What
-// else a complete graph does by them is in family.cpp.
+// Alltoallvs over a communicator: all forms, every store-and-forward planner with all radices, and
+// faults. See family.cpp for other operations on complete graphs.
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -13,14 +13,15 @@ namespace {
 
 using namespace testing;
 
-constexpr int forms = 6;  // blocking, nonblocking and persistent, each with either kind of counts
+constexpr int forms = 6;  // blocking, nonblocking and persistent, each with both types of counts
 
 enum class Buffers : std::uint8_t { apart, in_place };
 
-/// One with sizes of its own, which checks itself.
+/// An alltoallv with its own sizes, which checks itself.
 class Alltoallv {
  public:
-  /// In place each rank receives from another what it sends there, in elements of every `stride`-th int.
+  /// In place, each rank receives as much from a peer as it sends there. An element is every
+  /// `stride`-th int.
   Alltoallv(MPI_Comm comm, int salt, Buffers buffers = Buffers::apart, int stride = 1)
       : comm_(comm), salt_(salt), in_place_(buffers == Buffers::in_place), stride_(stride) {
     SUCCEEDS(
@@ -50,7 +51,7 @@ class Alltoallv {
     }
   }
 
-  /// In one of the forms, to its end; the persistent ones begin with the request that init() has made.
+  /// Runs one form to completion; a persistent form starts the request that init() made.
   void run(int form, vicinal_request* request) {
     switch (form) {
       case 0: SUCCEEDS(with_counts(vicinal_alltoallv, comm_)); return;
@@ -84,7 +85,7 @@ class Alltoallv {
     }
   }
 
-  /// Expects one element more of a rank than that sends.
+  /// Expects one element more from `peer` than it sends.
   void spoil(int peer) {
     ++receive_.counts[at(peer)];
     ++receive_.large[at(peer)];
@@ -98,7 +99,7 @@ class Alltoallv {
     int end = 0;
   };
 
-  /// What of the send side is not looked at in place is not given.
+  /// In place, the send arguments that the library ignores are null.
   template <class Function, class... Rest>
   int with_counts(Function function, Rest... rest) {
     if (in_place_) {
@@ -123,7 +124,7 @@ class Alltoallv {
     side.large.push_back(count);
     side.places.push_back(side.end);
     side.far.push_back(side.end);
-    side.end += count + salt_ % 2;  // with gaps or without
+    side.end += count + salt_ % 2;  // with or without gaps
   }
   static std::size_t at(int place) { return static_cast<std::size_t>(place); }
   [[nodiscard]] int count(int from, int to) const {
@@ -152,7 +153,7 @@ TEST(alltoallv_over_a_communicator_in_all_forms) {
     Alltoallv exchange(comm, form);
     RequestHandle request;
     if (form >= 4) SUCCEEDS(exchange.init(form, MPI_INFO_NULL, &request));
-    // Long enough for calls to go by a plan.
+    // Enough rounds for calls to use a plan.
     for (int round = 1; round <= 12; ++round) {
       exchange.fill(round);
       exchange.run(form, &request);
@@ -196,7 +197,8 @@ TEST(alltoallv_in_place_by_every_planner) {
 }
 
 TEST(alltoallv_in_place_of_blocks_too_large_to_be_sent_at_once) {
-  // MPI reads them where they lie when the other rank is there, and the other's block goes to the same place.
+  // MPI reads such blocks in place once the peer is ready, while the peer's block goes to the same
+  // place.
   const Duplicate comm;
   const int rank = world_rank(), size = world_size(), count = 1 << 17;
   const std::vector<int> counts(static_cast<std::size_t>(size), count);
@@ -237,7 +239,7 @@ TEST(alltoallv_in_place_in_many_calls_at_once) {
 
 TEST(alltoallv_in_place_on_some_ranks_only) {
   const Duplicate comm;
-  // Blocks of one size, so that both ways are the same to the others.
+  // Blocks of one size, so that other ranks see no difference between the two variants.
   const int rank = world_rank(), size = world_size();
   const std::vector<int> ones(static_cast<std::size_t>(size), 1);
   std::vector<int> places(ones.size());
@@ -335,7 +337,8 @@ TEST(what_is_not_between_all_ranks_is_not_forwarded) {
   const std::vector<int> before{around(rank - 1, size)}, after{around(rank + 1, size)};
   const Hints hints{{"vicinal_strategy", "tuna"}};
   GraphHandle graph, plain;
-  SUCCEEDS(create_graph(comm, before, after, hints, &graph));  // of the graph: by automatic
+  // set for the graph: falls back to automatic
+  SUCCEEDS(create_graph(comm, before, after, hints, &graph));
   SUCCEEDS(create_graph(comm, before, after, Hints{}, &plain));
   int received = -1;
   SUCCEEDS(vicinal_neighbor_alltoall(&rank, 1, MPI_INT, &received, 1, MPI_INT, graph));

@@ -1,6 +1,6 @@
-// Counts for which there is no memory, and counts of more bytes than can be counted, on one rank: it is
-// told, whoever waits for it is told, and the next call on the same graph or communicator is as good as
-// ever. Nothing so large is ever allocated or touched.
+// Counts on one rank that exceed memory, or whose bytes exceed 64 bits. The rank fails, as do all
+// ranks that wait for it. The next call on the graph or communicator succeeds. Nothing so large is
+// ever allocated or touched.
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,11 +13,10 @@ namespace {
 using namespace testing;
 
 // In elements of 8 bytes and more:
-constexpr MPI_Count beyond_memory = MPI_Count{1}
-                                    << 45;  ///< more than the address space has room for
-constexpr MPI_Count beyond_messages = MPI_Count{1} << 50;  ///< more than fits into any message
+constexpr MPI_Count beyond_memory = MPI_Count{1} << 45;    ///< more than the address space holds
+constexpr MPI_Count beyond_messages = MPI_Count{1} << 50;  ///< more than any message holds
 constexpr MPI_Count far_beyond_memory = MPI_Count{1} << 58;
-constexpr MPI_Count beyond_numbers = MPI_Count{1} << 60;  ///< more bytes than can be counted
+constexpr MPI_Count beyond_numbers = MPI_Count{1} << 60;  ///< more bytes than 64 bits count
 
 void need_failing_allocations() {
 #if defined(SANITIZED)
@@ -25,7 +24,7 @@ void need_failing_allocations() {
 #endif
 }
 
-/// Two numbers with a gap between them, which has to be packed.
+/// Two numbers with a gap between them, which needs packing.
 class Gaps {
  public:
   Gaps() {
@@ -41,7 +40,7 @@ class Gaps {
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
 };
 
-/// All ranks, of which the last one is at fault.
+/// All ranks; the last one fails.
 struct Ranks {
   int rank = world_rank();
   int size = world_size();
@@ -49,7 +48,7 @@ struct Ranks {
   int last = around(rank - 1, size);
   bool at_fault = rank == size - 1;
   Gaps gaps;
-  /// What is sent lies before what is received: a block that never ends shares no memory with it.
+  /// Send data lie before receive data, so that an oversized receive block does not overlap them.
   std::vector<double> data = std::vector<double>(4 + 2 * static_cast<std::size_t>(size), -1.0);
 
   Ranks() {
@@ -58,13 +57,14 @@ struct Ranks {
   }
   const double* sent() const { return data.data(); }
   double* received() { return data.data() + 4; }
-  /// Looks at what was received, and forgets it.
+  /// Checks the received data, and resets them.
   void verify(int block, int from) {
     for (int i = 0; i < 2; ++i) {
       CHECK_EQUAL(std::exchange(received()[2 * block + i], -1.0), from + 0.5 * i);
     }
   }
-  /// The rank at fault says what it is about; one that `waits` for it hears of it. Others may.
+  /// Checks the code: the failed rank reports its own error, and a rank that `waits` for it fails.
+  /// Other ranks may fail.
   void told(int code, bool waits) const {
     if (at_fault) {
       CHECK(code == MPI_ERR_NO_MEM || code == MPI_ERR_COUNT || code == MPI_ERR_BUFFER);
@@ -74,7 +74,7 @@ struct Ranks {
   }
 };
 
-/// Each rank sends two numbers to the next one.
+/// A ring in which each rank sends two numbers to the next one.
 struct Ring : Ranks {
   Duplicate comm;
   GraphHandle graph;
@@ -99,7 +99,7 @@ struct Ring : Ranks {
     return vicinal_neighbor_alltoallv_c(sent(), &count, &place, gaps, received(), &two, &place,
                                         MPI_DOUBLE, graph);
   }
-  /// What is right goes well, in all forms.
+  /// Checks that correct calls succeed in all forms.
   void verify_next_calls() {
     SUCCEEDS(alltoall());
     verify(0, last);
@@ -125,7 +125,8 @@ TEST(planning_with_a_count_beyond_memory_on_one_rank) {
       RequestHandle request;
       for (const bool with_gaps : {true, false}) {
         const MPI_Datatype type = with_gaps ? MPI_Datatype{ring.gaps} : MPI_DOUBLE;
-        // All have the plan, or none. What needs no memory differs from what the other end expects.
+        // All ranks get the plan, or none does. A dense type needs no memory, but its count differs
+        // from the other end's.
         const int code = ring.plan(ring.at_fault ? count : with_gaps ? 1 : 2, type, 2, &request);
         CHECK(code != MPI_SUCCESS);
         if (with_gaps && count != beyond_numbers) ring.told(code, true);
@@ -161,7 +162,7 @@ TEST(blocks_beyond_memory_on_one_rank) {
         const bool waits = ring.last == ring.size - 1;
         ring.told(ring.alltoall(ring.at_fault ? count : 1), waits);
         ring.verify_next_calls();
-        // One message per edge.
+        // This call sends one message per edge.
         ring.told(ring.alltoallv(ring.at_fault ? far_beyond_memory : 1), waits);
         ring.verify_next_calls();
       }

@@ -1,6 +1,5 @@
-// Calls in loops: nonblocking ones wait for nobody when they begin, any number may be in flight, and a
-// fault is that of one call on one rank: whoever depends on it hears of it, what came before ends well,
-// and what comes after is as good as ever.
+// Calls in loops. Nonblocking calls wait for no rank when they begin, and any number may be in
+// flight. A fault affects one call: ranks that depend on it fail, earlier and later calls succeed.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -15,7 +14,7 @@ using namespace testing;
 
 constexpr int reach = 2;
 
-/// Ranks in a circle that each talk to those up to two places away, themselves not among them.
+/// A ring in which each rank exchanges with those up to two places away, without self-edges.
 struct Circle {
   int rank = world_rank();
   int size = world_size();
@@ -33,14 +32,14 @@ struct Circle {
                                 {"vicinal_regions", few_regions(size)}},
                           &graph));
   }
-  /// Returns when all ranks are here, and makes progress until then: what a call that has failed at once still owes to others
-  /// has no request, and a leader may not block inside MPI before it is done.
+  /// Waits for all ranks, and makes progress: a failed call may still serve other ranks, without a
+  /// request. A leader must not block inside MPI before that is done.
   void meet() const {
     MPI_Request others = MPI_REQUEST_NULL;
     MPI_Ibarrier(comm, &others);
     for (int done = 0; done == 0; MPI_Test(&others, &done, MPI_STATUS_IGNORE)) vicinal_progress();
   }
-  /// Whether what comes along some edge of this rank is that rank's.
+  /// Returns whether an edge of this rank comes from another rank `other`.
   [[nodiscard]] bool hears(int other) const {
     return other != rank && std::find(peers.begin(), peers.end(), other) != peers.end();
   }
@@ -50,7 +49,7 @@ enum class Form { alltoall, alltoallv, alltoallw, allgather, allgatherv };
 constexpr Form forms[] = {Form::alltoall, Form::alltoallv, Form::alltoallw, Form::allgather,
                           Form::allgatherv};
 
-/// One call, with buffers of its own.
+/// One call, with its own buffers.
 struct Call {
   const Circle& circle;
   Form form;
@@ -140,7 +139,7 @@ struct Call {
     SUCCEEDS(vicinal_wait(&request));
     verify();
   }
-  /// Of a call that failed on `culprit`.
+  /// Checks the code of a call that failed on `culprit`.
   void judge(int code, int culprit) const {
     if (circle.rank == culprit) {
       FAILS(MPI_ERR_COUNT, code, "-3");
@@ -154,9 +153,9 @@ struct Call {
   }
 };
 
-/// All ways in which a call may go.
+/// Runs the test with several strategies, with and without shared memory.
 void for_each_way(const std::function<void(const std::string&, const std::string&)>& test) {
-  // Many ranks that share few cores take their time, and find little more.
+  // Many ranks on few cores take long, and detect little more.
   const std::vector<std::string> all{"direct", "aggregate", "two-step", "automatic"},
       one{"aggregate"};
   for (const std::string& strategy : world_size() <= 4 ? all : one) {
@@ -167,7 +166,7 @@ void for_each_way(const std::function<void(const std::string&, const std::string
 }  // namespace
 
 TEST(a_nonblocking_call_waits_for_nobody) {
-  // Also the first on a graph: rank 0 begins one, and only then gives the others leave to.
+  // Rank 0 begins a call, possibly the first on the graph. Only then may the other ranks begin.
   for (const Form form : forms) {
     const Circle circle("automatic", "shared");
     Call call(circle, form, 1, 3);
@@ -186,7 +185,7 @@ TEST(a_nonblocking_call_waits_for_nobody) {
 }
 
 TEST(early_calls_need_nothing_of_those_who_have_them_behind_them) {
-  // Each rank waits for its own share and then blocks inside MPI, in turn: nobody is needed as a leader.
+  // The root completes its call while other ranks block inside MPI, so it needs no leader.
   const Circle circle("automatic", "shared");
   for (int root = 0; root < std::min(circle.size, 4); ++root) {
     Call call(circle, Form::alltoall, root, 2);
@@ -208,7 +207,7 @@ TEST(more_calls_in_flight_than_channels) {
       calls.emplace_back(circle, form, number, 1 + number % 3);
       SUCCEEDS(calls.back().begin());
     }
-    // In an order that differs from rank to rank.
+    // The order of waits differs from rank to rank.
     for (int i = 0; i < 40; ++i) {
       calls[static_cast<std::size_t>((i * 7 + circle.rank * 3) % 40)].wait();
     }
@@ -223,7 +222,7 @@ TEST(a_fault_is_that_of_one_call) {
     for (int round = 0; round < 6; ++round) {
       for (const Form form : forms) {
         const int culprit = around(number * 3 + round, circle.size);
-        const int elements = 1 + (round + number) % 4;  // sizes change with and after the fault
+        const int elements = 1 + (round + number) % 4;  // sizes change at and after the fault
         ++number;
         Call call(circle, form, number, elements);
         const bool blocks = round % 2 == 0;
@@ -246,7 +245,7 @@ TEST(a_fault_is_that_of_one_call) {
 }
 
 TEST(a_rank_whose_call_has_failed_may_block_inside_mpi) {
-  // Long messages are under way to it.
+  // Long messages to the failed rank are in flight.
   if (world_size() < 2) testing::skip("needs 2 ranks");
   for (const Form form : forms) {
     const Circle circle("automatic", "messages");
@@ -303,7 +302,8 @@ TEST(who_is_slow_to_leave_a_good_call_hears_nothing_of_a_later_fault) {
         if (code == MPI_SUCCESS) code = vicinal_wait(&bad.request);
         bad.judge(code, 0);
       }
-      // Progress without an interest in either, until the others have failed.
+      // The slow rank makes progress without testing either call, until the other ranks have
+      // failed.
       circle.meet();
       if (slow) {
         good.wait();
@@ -354,7 +354,7 @@ TEST(a_start_that_fails_on_one_rank_fails_that_exchange_alone) {
         const int culprit = round % size;
         const std::vector<std::int64_t> own(2, rank * 100 + round);
         std::vector<std::int64_t> ghosts(4, -1);
-        // More memory than there can be, where it has to be packed; else it is this rank's word alone.
+        // An invalid number of values, of which no other rank knows.
         const std::int64_t given = fails && rank == culprit ? -1 : values;
         const int code = vicinal_halo_exchange(halo, own.data(), ghosts.data(), given, MPI_INT64_T);
         if (fails && rank == culprit) {
@@ -374,8 +374,8 @@ TEST(a_start_that_fails_on_one_rank_fails_that_exchange_alone) {
 }
 
 TEST(a_test_of_one_thing_progresses_everything) {
-  // Every rank tests one of two exchanges to its end before it looks at the other, half of them the first
-  // and half the second. Their leaders are ranks that look elsewhere.
+  // Even ranks test the first exchange to completion before the second, odd ranks the reverse.
+  // Leaders may thus be testing another exchange.
   for (const char* local : {"shared", "messages"}) {
     const Duplicate comm;
     const int size = world_size(), rank = world_rank();

@@ -1,5 +1,5 @@
-// Planners that are measured, before the first execution or in the first ones: data are what they should be all along,
-// whatever ranks do meanwhile; what is not taken is given back.
+// Planners that are measured, before the first execution or during the first ones. Data are right
+// throughout, whatever ranks do meanwhile. Plans that lose are released.
 #include <sys/mman.h>
 
 #include <array>
@@ -8,11 +8,10 @@
 #include <memory>
 #include <thread>
 
+#include "api/shared.hpp"
 #include "choose/contenders.hpp"
 #include "choose/contest.hpp"
-#include "choose/trial.hpp"
-#include "choose/verdicts.hpp"
-#include "collectives/c_api_shared.hpp"
+#include "choose/decisions.hpp"
 #include "collectives/execution_request.hpp"
 #include "heats.hpp"
 #include "holdings.hpp"
@@ -26,7 +25,7 @@ namespace {
 
 using namespace testing;
 
-/// More executions than are gone through until the quickest plan is settled on (contenders.cpp).
+/// More executions than a contest needs to decide (contenders.cpp).
 constexpr int enough = 210;
 
 /// A persistent exchange whose planner is measured.
@@ -34,7 +33,7 @@ class Measured {
  public:
   Measured(const Shifts& shifts, const char* choice)
       : shifts_(shifts), send_(shifts.sending()), receive_(shifts.receiving()) {
-    forget_verdicts();
+    forget_decisions();
     SUCCEEDS(plan_exchange(send_, receive_, shifts.graph(), Hints{{"vicinal_choice", choice}},
                            &request_));
   }
@@ -71,7 +70,7 @@ void sleep_ms(int milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
 }
 
-/// A halo in a ring, each rank's two values to both neighbours.
+/// A halo on a ring, in which each rank sends its two values to both neighbors.
 struct RingHalo {
   std::int64_t rank = world_rank();
   std::int64_t size = world_size();
@@ -109,8 +108,8 @@ struct RingHalo {
   }
 };
 
-/// Ranks 0 and 1 only send, to 2 and 3, so they are through with all measured executions before those have begun the
-/// first, and start one for which the verdict is needed. Other ranks have no part in it, and no request.
+/// Ranks 0 and 1 only send, to ranks 2 and 3. They finish all measured executions before the
+/// receivers begin, and then start one that needs the decision. Other ranks have no request.
 struct TwoAhead {
   Duplicate comm;
   int rank = world_rank();
@@ -122,7 +121,7 @@ struct TwoAhead {
 
   TwoAhead() {
     if (world_size() < 4) testing::skip("needs 4 ranks");
-    forget_verdicts();
+    forget_decisions();
     const std::vector<int> none, receivers{2, 3};
     graph = graph_of(comm, receives ? senders : none, sends ? receivers : none, "blocks:2");
     if (!sends && !receives) return;
@@ -149,7 +148,7 @@ TEST(measured_exchanges_give_everything_back) {
   const Shifts shifts(comm, {1, -2, 3}, few_regions(world_size()));
   const Holdings holdings(comm);
   for (const char* choice : choices) {
-    // Also those that end while they are being measured, or before they have begun.
+    // Some end while they are measured, or before the contest begins.
     for (const int rounds : {0, 1, 8, 9, 20, 23, 24, 25, 40, 64, 80, 81, enough}) {
       Measured exchange(shifts, choice);
       for (int round = 0; round < rounds; ++round) exchange.run(round);
@@ -170,7 +169,7 @@ TEST(measured_exchanges_wait_for_a_slow_rank) {
   }
 }
 
-TEST(a_start_that_waits_for_the_verdict_does_not_hold_its_rank_up) {
+TEST(a_start_that_waits_for_the_decision_does_not_hold_its_rank_up) {
   TwoAhead world;
   auto& [comm, rank, sends, receives, senders, graph, send, receive, request] = world;
   if (!sends && !receives) return;
@@ -193,13 +192,13 @@ TEST(a_start_that_waits_for_the_verdict_does_not_hold_its_rank_up) {
       CHECK_EQUAL(receive.at(edge, 0), senders[edge] * 1000 + round);
     }
   }
-  // Of at least two plans, and not before the verdict was needed.
+  // At least two plans were measured, and no start waited before it needed the decision.
   CHECK(held_up >= Opening{}.opens());
 }
 
-TEST(a_start_that_was_put_off_fails_for_who_waits_whoever_saw_the_verdict_fail) {
-  // Those that receive begin once both senders have a start for which the verdict is needed, which then
-  // fails by what rank 0 hears: not while it waits.
+TEST(a_start_that_was_put_off_fails_for_who_waits_whoever_saw_the_decision_fail) {
+  // The receivers begin once both senders have a start that waits for the decision. A notice to
+  // rank 0 then makes the start fail, outside vicinal_wait().
   TwoAhead world;
   auto& [comm, rank, sends, receives, senders, graph, send, receive, request] = world;
   if (!sends && !receives) return;
@@ -214,7 +213,7 @@ TEST(a_start_that_was_put_off_fails_for_who_waits_whoever_saw_the_verdict_fail) 
     int done = 1;
     for (int round = 0; round < enough && done != 0; ++round) {
       SUCCEEDS(vicinal_start(&request));
-      // Before that the others are only slow.
+      // Earlier, the receivers are only slow.
       const bool may_be_put_off = round >= Opening{}.opens();
       const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(1);
       do {
@@ -232,7 +231,7 @@ TEST(a_start_that_was_put_off_fails_for_who_waits_whoever_saw_the_verdict_fail) 
     const int code = vicinal_wait(&request);
     MPI_Send(nullptr, 0, MPI_INT, rank + 2, 0, comm);
     CHECK_EQUAL(done, 0);
-    CHECK(!was_over);  // its owner had not been told
+    CHECK(!was_over);  // its owner had not learned of it
     CHECK(code != MPI_SUCCESS);
     CHECK(vicinal_start(&request) != MPI_SUCCESS);
     return;
@@ -261,12 +260,12 @@ TEST(many_measured_exchanges_at_once) {
       exchanges[(i + turn) % exchanges.size()].start(round);
     }
     for (Measured& exchange : exchanges) exchange.wait();
-    if (round == 30) exchanges.pop_back();  // one is freed while it is being measured
+    if (round == 30) exchanges.pop_back();  // one is freed while it is measured
   }
 }
 
 TEST(measured_exchanges_of_some_ranks) {
-  // Odd ranks have no edges; even ones exchange, and with a component of its own the last one.
+  // Even ranks exchange, odd ranks have no edges. The last rank is a component of its own.
   const int rank = world_rank(), size = world_size();
   const Duplicate comm;
   std::vector<int> peers;
@@ -298,7 +297,7 @@ TEST(measured_halos_in_flight) {
       const auto many = static_cast<std::size_t>(in_flight);
       std::vector<std::vector<std::int64_t>> owned(many), ghosts(many);
       std::vector<vicinal_request> requests(many);
-      const auto last = latest_verdict({8, in_flight}, most_timed) + 3 * in_flight;
+      const auto last = latest_decision({8, in_flight}, most_timed) + 3 * in_flight;
       for (int begun = 0; begun < last; begun += in_flight) {
         for (std::size_t i = 0; i < many; ++i) {
           owned[i] = ring.owned(begun % 500 + static_cast<int>(i));
@@ -364,10 +363,10 @@ TEST(counts_that_differ_are_told_before_anything_is_measured) {
   }
 }
 
-// The sanitizers take address space of their own when they like.
+// The sanitizers allocate address space of their own at any time.
 #if !defined(SANITIZED)
 TEST(a_rank_that_cannot_try_plans_out_leaves_the_choice_to_automatic) {
-  // One block of each rank lies far from the others, and there is no memory for another such array.
+  // One block of each rank lies far from the others, and memory for another such array is missing.
   const int rank = world_rank(), size = world_size();
   const Duplicate comm;
   const std::size_t far = std::size_t{1} << 31U;

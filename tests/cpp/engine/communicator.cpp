@@ -1,5 +1,5 @@
-// The private communicator: made once, found again, and gone without a hang however the user's
-// communicators go.
+// The private communicator: made once, found again, and freed without a deadlock in whatever order
+// the user's communicators are freed.
 #include "mpi/communicator.hpp"
 
 #include <unistd.h>
@@ -28,7 +28,7 @@
 namespace vicinal::mpi::communicator_tests {
 namespace {
 
-/// Alive after MPI_Finalize, as a request that the user forgot would be.
+/// Alive after MPI_Finalize, like a request that the user forgot to free.
 std::shared_ptr<Communicator> forgotten;
 RequestSet forgotten_requests;
 
@@ -170,7 +170,7 @@ TEST(communicator_wants_the_same_environment_everywhere) {
   for (const char* variable :
        {"VICINAL_STRATEGY", "VICINAL_ALLGATHER", "VICINAL_REGIONS", "VICINAL_EXCHANGE",
         "VICINAL_LOCAL", "VICINAL_IN_FLIGHT", "VICINAL_PROGRESS", "VICINAL_SPLIT_BYTES",
-        "VICINAL_LEADER_SHIFT", "VICINAL_GROUP_SIZE", "VICINAL_PROGRESS_THREAD"}) {
+        "VICINAL_RADIX", "VICINAL_PROGRESS_THREAD"}) {
     const char* before = std::getenv(variable);
     const std::string kept = before == nullptr ? "" : before;
     MPI_Comm copy = duplicate_world();
@@ -280,7 +280,7 @@ TEST(what_is_kept_with_a_communicator_is_one_object_of_each_type) {
   communicator->extension_until_freed<Kept>().communicator = communicator;
   communicator.reset();
   CHECK_EQUAL(watched.lock()->extension<Other>().value, 3);
-  // The user's communicator goes, and what held on to ours lets go of it.
+  // Freeing the user's communicator releases the object that owns the private one.
   MPI_Comm_free(&copy);
   const auto begin = std::chrono::steady_clock::now();
   poll_until([&] {
@@ -297,13 +297,14 @@ TEST(communicators_may_be_freed_in_any_order) {
     user = duplicate_world();
     held.push_back(Communicator::of(user));
   }
-  // The last owners let go in another order on each rank, with other ranks still at work.
+  // The last owners release theirs in a different order on each rank, while other ranks are still
+  // active.
   for (MPI_Comm& user : users) MPI_Comm_free(&user);
   const auto shift = static_cast<std::size_t>(world_rank());
   for (std::size_t i = 0; i < many; ++i) held[(i + shift) % many].reset();
   MPI_Barrier(MPI_COMM_WORLD);
 
-  // Attributes dropped while the user's communicators are freed in different orders.
+  // Attributes are deleted while ranks free the user's communicators in different orders.
   for (MPI_Comm& user : users) {
     user = duplicate_world();
     Communicator::of(user);
@@ -313,7 +314,8 @@ TEST(communicators_may_be_freed_in_any_order) {
 }
 
 TEST(communicators_are_not_used_up) {
-  // MPICH has 2,045, and runs out when they leak. It takes long only where ranks share cores.
+  // MPICH has 2,045 communicators, and runs out if they leak. This takes long only where ranks
+  // share cores.
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const int many = size <= 2 ? 2200 : 20;
@@ -327,12 +329,12 @@ TEST(communicators_are_not_used_up) {
 TEST(communicator_may_be_forgotten) {
   MPI_Comm copy = duplicate_world();
   forgotten = Communicator::of(copy);
-  // Neither is freed: MPI_Finalize finds both, and the static objects outlive MPI. Nor is the
-  // letter ever read.
+  // Neither is freed: MPI_Finalize finds both, and the static objects outlive MPI. No rank reads
+  // the control message.
   forgotten_requests = RequestSet(forgotten->handle(), 1);
   forgotten_requests.receive_init(0, nullptr, 0, 0, 100);
-  const Letter letter{(forgotten->rank() + 1) % forgotten->size(), {1, 2, 3}};
-  forgotten->mailbox().post({77, 0}, 0, letter);
+  const ControlMessage message{(forgotten->rank() + 1) % forgotten->size(), {1, 2, 3}};
+  forgotten->mailbox().post({77, 0}, 0, message);
 }
 
 TEST(numa_node_is_read_from_cpu_lists) {

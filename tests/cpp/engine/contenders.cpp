@@ -1,10 +1,11 @@
-// Who is measured, in which order, and who wins: what follows on all ranks from the same numbers.
+// The contenders of a contest, their order, and the winner. All ranks derive them from the same
+// numbers.
 #include "choose/contenders.hpp"
 
 #include <algorithm>
 #include <array>
 
-#include "choose/trial.hpp"
+#include "choose/contest.hpp"
 #include "heats.hpp"
 #include "world.hpp"
 
@@ -79,7 +80,7 @@ TEST(winners_are_the_quickest_that_could_be_executed) {
   CHECK_EQUAL(median_of({untimed}), untimed);
 }
 
-TEST(the_verdict_holds_in_time) { CHECK(latest_verdict({}, most_timed) < 210); }
+TEST(the_decision_holds_in_time) { CHECK(latest_decision({}, most_timed) < 210); }
 
 TEST(heats_give_each_plan_its_turns_and_end) {
   for (const int in_flight : {1, 2, 4, 8}) {
@@ -91,15 +92,16 @@ TEST(heats_give_each_plan_its_turns_and_end) {
       for (std::int64_t n = heat.begin; n < heat.end(); ++n) {
         if (!heat.counts(n)) continue;
         ++counted[plans - heat.plan(n)];
-        // Neither what is under way when it starts nor what starts while it is under way goes by another plan.
+        // Executions in flight together with a counted one use the same plan.
         CHECK_EQUAL(heat.plan(n - in_flight), heat.plan(n));
         CHECK_EQUAL(heat.plan(n + 1), heat.plan(n));
       }
       for (const std::int64_t executions : counted) CHECK_EQUAL(executions, counted.front());
       CHECK(counted.front() >= 6);
-      // Whoever starts the first that needs the verdict has waited for all that are measured.
-      CHECK(heat.verdict() - heat.end() >= in_flight);
-      for (std::int64_t n = heat.end(); n < heat.verdict(); ++n) {
+      // A rank waits for all measured executions before it starts the first that needs the
+      // decision.
+      CHECK(heat.decision() - heat.end() >= in_flight);
+      for (std::int64_t n = heat.end(); n < heat.decision(); ++n) {
         CHECK_EQUAL(heat.plan(n), places.front());
       }
     }
@@ -112,7 +114,8 @@ TEST(of_a_turn_the_mean_counts_without_its_ends) {
     Numbers times(static_cast<std::size_t>(heat.end() - heat.begin), 1000000);
     for (std::int64_t n = heat.begin; n < heat.end(); ++n) {
       if (!heat.counts(n)) continue;
-      // The first that counts takes all the time; that of the last two turns has none.
+      // The first counted execution takes all the time of its slice; in the last two slices it is
+      // untimed.
       const std::int64_t place = (n - heat.begin) % heat.turn() - in_flight;
       const bool is_first = place == 0;
       times[static_cast<std::size_t>(n - heat.begin)] = is_first ? 10 * heat.counted() : 0;

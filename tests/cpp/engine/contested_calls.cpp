@@ -1,21 +1,21 @@
-// Calls in a loop, by several plans in turn until the quickest is known: what they bring is the same.
+// Calls in a loop use several plans until the fastest is known. All plans deliver the same data.
 #include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "choose/verdicts.hpp"
-#include "collectives/c_api_shared.hpp"
+#include "api/shared.hpp"
+#include "choose/decisions.hpp"
 #include "counted_calls.hpp"
-#include "execute/activity.hpp"
+#include "progress/activity.hpp"
 
 namespace vicinal::contested_calls_tests {
 namespace {
 
 using namespace counted;
 
-/// More calls than it takes to find the quickest plan, and to hear of it in a review.
+/// More calls than a contest needs to decide, and a replan to announce the decision.
 constexpr int enough = 530;
 
 std::shared_ptr<AgreedPlan> plan_of(const GraphHandle& graph, CallKind kind) {
@@ -24,7 +24,7 @@ std::shared_ptr<AgreedPlan> plan_of(const GraphHandle& graph, CallKind kind) {
 
 bool has_regions() { return world_size() >= 4; }
 
-/// Of which each tenth call has an edge that outgrows its room.
+/// In each tenth call, some edges exceed their capacity.
 int seldom_large(int number, int from, int to, int twin) {
   const int usual = 3 + (from + 2 * to + twin) % 5;
   return number % 10 == 9 && from % 2 == 0 && twin == 0 ? 4 * usual : usual;
@@ -42,7 +42,7 @@ TEST(calls_in_a_loop_deliver_while_they_are_measured) {
       calls.emplace_back(circle, Form::alltoallv, number, seldom_large);
       SUCCEEDS(calls.back().begin());
       if (calls.size() % window != 0) continue;
-      // In an order of each rank's own.
+      // The order differs from rank to rank.
       for (std::size_t i = 0; i < window; ++i) {
         const std::size_t turn = (i * 5 + static_cast<std::size_t>(circle.rank)) % window;
         calls[calls.size() - window + turn].wait();
@@ -55,7 +55,7 @@ TEST(calls_in_a_loop_deliver_while_they_are_measured) {
 TEST(calls_go_back_to_a_message_per_edge_where_that_is_the_quickest) {
   if (!has_regions()) skip("needs several regions");
   const Variable bias("VICINAL_BIAS", "direct:0.000001,automatic:1000000,aggregate:1000000");
-  const Variable cores("VICINAL_CORES", "0.5");  // automatic is to relay
+  const Variable cores("VICINAL_CORES", "0.5");  // makes automatic relay
   const int rank = world_rank(), size = world_size();
   const std::vector<int> to{around(rank + 1, size), around(rank + 2, size)};
   const std::vector<int> from{around(rank - 1, size), around(rank - 2, size)};
@@ -73,7 +73,7 @@ TEST(calls_go_back_to_a_message_per_edge_where_that_is_the_quickest) {
                                         graph));
     for (std::size_t e = 0; e < 2; ++e) CHECK_EQUAL(received[e], number * size + from[e]);
     const auto plan = plan_of(graph, CallKind::alltoallv);
-    if (number == 12) CHECK(plan != nullptr);  // that may be the one to compete
+    if (number == 12) CHECK(plan != nullptr);  // may be the plan that competes
     if (number > 256) CHECK(plan == nullptr);
   }
 }
@@ -116,18 +116,18 @@ TEST(a_later_graph_of_the_same_pattern_knows_the_quickest_plan) {
     }
     return calls;
   };
-  forget_verdicts();
+  forget_decisions();
   const int at_first = calls_until_known(most), later = calls_until_known(most);
   CHECK(at_first > 38 && later <= 38);
-  // One rank that has forgotten, and nobody goes by what the others remember.
-  if (world_rank() == world_size() - 1) forget_verdicts();
+  // Where one rank forgets its decisions, no rank uses remembered ones.
+  if (world_rank() == world_size() - 1) forget_decisions();
   CHECK(calls_until_known(most) > 38);
-  // A graph that is freed before all plans had their turn has not found anything.
-  forget_verdicts();
+  // A graph that is freed before all plans were measured decides nothing.
+  forget_decisions();
   CHECK_EQUAL(calls_until_known(40), 40);
   const int measured = calls_until_known(most);
   CHECK(measured > 38 && measured < most);
-  forget_verdicts();
+  forget_decisions();
 }
 
 TEST(a_person_says_after_how_many_calls_there_is_a_plan) {
@@ -139,7 +139,7 @@ TEST(a_person_says_after_how_many_calls_there_is_a_plan) {
       Call call(circle, Form::alltoallv, number, constant_size);
       SUCCEEDS(call.run());
       call.verify();
-      // It is begun a few calls before, and a progress thread may make it at once.
+      // Planning begins a few calls earlier, and a progress thread may finish it at once.
       const bool is_made = plan_of(circle.graph, CallKind::alltoallv) != nullptr;
       if (number >= after) CHECK(is_made);
       if (number < after - std::min(4, after / 2)) CHECK(!is_made);
@@ -148,9 +148,9 @@ TEST(a_person_says_after_how_many_calls_there_is_a_plan) {
 }
 
 TEST(measured_calls_end_with_their_graph) {
-  // Also where it is freed while plans are made or measured.
+  // This includes graphs that are freed while plans are made or measured.
   for (const int calls : {8, 16, 17, 30, 45, 60, 100, 200, enough}) {
-    forget_verdicts();
+    forget_decisions();
     const Circle circle("automatic");
     run_loop(circle, Form::alltoallv, constant_size, calls);
   }
@@ -161,7 +161,7 @@ TEST(measured_calls_end_with_their_graph) {
 
 TEST(faults_in_measured_calls_are_those_of_one) {
   const Circle circle("automatic");
-  // The last one is well, so that all bring on what a rank at fault does for the others.
+  // The last call succeeds, so that all ranks progress what failed ranks still do for others.
   for (int number = 0; number < 241; ++number) {
     const int at_fault = number / 3 % circle.size;
     const bool bad = number % 3 == 2 && circle.rank == at_fault;

@@ -1,5 +1,5 @@
-// Calls with counts in a loop that fail, whose ends differ, or whose types, graph and communicator are freed under them; and
-// what else goes on beside them.
+// Calls with counts in a loop that fail, whose ends differ, or whose types, graph and communicator
+// are freed meanwhile. Other activity goes on concurrently.
 #include <memory>
 #include <thread>
 #include <utility>
@@ -15,7 +15,7 @@ TEST(a_counted_call_that_fails_is_that_call_alone) {
   if (world_size() < 3) testing::skip("needs 3 ranks");
   for_each_way([](const Circle& circle) {
     for (const Form form : forms) {
-      // Sizes that fit in some calls and not in others, all in flight.
+      // Sizes fit the plan in some calls and not in others; all calls are in flight.
       std::vector<Call> calls;
       std::vector<int> codes;
       calls.reserve(48);
@@ -38,7 +38,8 @@ TEST(a_counted_call_that_fails_is_that_call_alone) {
         } else if (circle.rank != culprit && circle.hears(culprit)) {
           FAILS(MPI_ERR_OTHER, codes[at], "failed on rank");
         } else if (circle.rank != culprit) {
-          // Its data came with others' through the same leader, but each edge has a word of its own.
+          // Its data share a leader with data of the failed rank, but each edge carries its own
+          // size.
           SUCCEEDS(codes[at]);
           calls[at].verify();
         }
@@ -53,7 +54,8 @@ TEST(counted_calls_whose_ends_differ_are_told) {
   for (const char* strategy : {"aggregate", "direct"}) {
     const Circle circle(strategy);
     run_loop(circle, Form::alltoallv, constant_size, 9);
-    // Less than is expected, more, more than there is room for; and less where more than that was expected.
+    // The sender sends less than expected, more, or more than the capacity; or less where more than
+    // the capacity was expected.
     const std::pair<int, int> ends[] = {{2, 5}, {5, 2}, {90, 2}, {2, 90}, {90, 95}, {95, 90}};
     int number = 9;
     for (const auto& [sent, expected] : ends) {
@@ -92,7 +94,7 @@ TEST(a_counted_call_outlives_its_types_graph_and_communicator) {
     std::vector<std::unique_ptr<Buffers>> all;
     for (int number = 0; number < calls; ++number) {
       auto& buffers = *all.emplace_back(std::make_unique<Buffers>());
-      // Values with gaps, as many in each second call as do not fit.
+      // Values with gaps; in each second call they exceed the capacity.
       const int count = number % 2 == 0 ? 3 : 3 + number;
       for (int i = 0; i < 2 * count; ++i) buffers.sent.push_back(rank * 1000 + number * 50 + i);
       buffers.received.assign(buffers.sent.size(), -1);
@@ -126,7 +128,7 @@ TEST(counted_calls_under_review_while_a_persistent_request_is_made) {
     const Circle circle;
     std::vector<Call> calls;
     calls.reserve(12);
-    // The first review has begun, and calls wait for it.
+    // The first replan has begun, and calls wait for it.
     for (int number = 0; number < 12; ++number) {
       if (skewed == 1 && circle.rank == number % circle.size) usleep(2000);
       calls.emplace_back(circle, Form::alltoallv, number, constant_size);
@@ -146,7 +148,7 @@ TEST(counted_calls_under_review_while_a_persistent_request_is_made) {
 }
 
 TEST(early_counted_calls_let_a_rank_block_inside_mpi) {
-  // Until a plan takes effect nobody is needed for others' data, and nothing waits for a review.
+  // Until a plan takes effect, no rank needs a leader, and no call waits for a replan.
   const Circle circle;
   for (int root = 0; root < std::min(circle.size, 4); ++root) {
     for (int more = 0; more < 2; ++more) {

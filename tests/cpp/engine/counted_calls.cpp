@@ -1,13 +1,13 @@
-// Calls with counts in a loop: first straight, then by a plan with capacities, which reviews change. Whatever sizes do
-// from call to call, each call brings what was sent, and writes nowhere else.
+// Calls with counts in a loop: first sent directly, then by a plan whose capacities replans change.
+// However sizes change, each call delivers what was sent, and writes nowhere else.
 #include "counted_calls.hpp"
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "collectives/c_api_shared.hpp"
-#include "collectives/review.hpp"
+#include "api/shared.hpp"
+#include "collectives/replan.hpp"
 
 namespace vicinal::counted_calls_tests {
 
@@ -26,17 +26,17 @@ TEST(counted_calls_are_summed_up_by_size) {
   };
   SizeRecord record;
   CHECK(record.capacities(2) ==
-        std::vector<std::int64_t>({0, 0}));  // of calls that all failed here
+        std::vector<std::int64_t>({0, 0}));  // if all calls failed on this rank
   record.note(sizes({8, 100}), nullptr);
   record.note(sizes({8, 40}), nullptr);
   CHECK(record.capacities(2) == std::vector<std::int64_t>({8, 125}));
   record.note(sizes({8, 200}), nullptr);
-  CHECK_EQUAL(record.figures().too_large, 1);  // the first sight of a size is none
+  CHECK_EQUAL(record.figures().too_large, 1);  // the first sizes do not count as too large
   CHECK_EQUAL(record.figures().pieces, 6);
   CHECK_EQUAL(record.figures().needed, 208);
   record.note(sizes({8, 1 << 20}), nullptr);
   CHECK(record.capacities(2) ==
-        std::vector<std::int64_t>({8, 0}));  // that one takes a message of its own
+        std::vector<std::int64_t>({8, 0}));  // the second edge takes a message of its own
   record.forget();
   const std::vector<std::int64_t> capacities{8, 125};
   record.note(sizes({9, 125}), &capacities);
@@ -45,20 +45,19 @@ TEST(counted_calls_are_summed_up_by_size) {
 }
 
 TEST(counted_calls_are_reviewed_by_what_all_have_noted) {
-  const auto verdict = [](std::int64_t too_large, std::int64_t needed, std::int64_t room, Way way) {
-    return ruling_on({800, too_large, needed, room, 1}, way);
-  };
+  const auto decision = [](std::int64_t too_large, std::int64_t needed, std::int64_t room,
+                           Way way) { return ruling_on({800, too_large, needed, room, 1}, way); };
   for (const Way way : {Way::unknown, Way::straight, Way::planned, Way::planned_anew}) {
     CHECK(ruling_on({800, 0, 1000, 0, 0}, way) == Ruling::straight);
   }
-  CHECK(verdict(800, 1000, 0, Way::unknown) == Ruling::plan);
-  CHECK(verdict(100, 1000, 0, Way::straight) == Ruling::plan);
-  CHECK(verdict(101, 1000, 0, Way::straight) == Ruling::straight);
-  CHECK(verdict(100, 1000, 2000, Way::planned) == Ruling::keep);
-  CHECK(verdict(101, 1000, 2000, Way::planned) == Ruling::plan);
-  CHECK(verdict(101, 1000, 2000, Way::planned_anew) == Ruling::straight);
-  CHECK(verdict(0, 1000, 2001, Way::planned) == Ruling::plan);
-  CHECK(verdict(0, 1000, 2001, Way::planned_anew) == Ruling::plan);
+  CHECK(decision(800, 1000, 0, Way::unknown) == Ruling::plan);
+  CHECK(decision(100, 1000, 0, Way::straight) == Ruling::plan);
+  CHECK(decision(101, 1000, 0, Way::straight) == Ruling::straight);
+  CHECK(decision(100, 1000, 2000, Way::planned) == Ruling::keep);
+  CHECK(decision(101, 1000, 2000, Way::planned) == Ruling::plan);
+  CHECK(decision(101, 1000, 2000, Way::planned_anew) == Ruling::straight);
+  CHECK(decision(0, 1000, 2001, Way::planned) == Ruling::plan);
+  CHECK(decision(0, 1000, 2001, Way::planned_anew) == Ruling::plan);
 }
 
 TEST(counted_calls_with_the_same_sizes) {
@@ -93,7 +92,7 @@ TEST(counted_calls_that_outgrow_their_plan_and_shrink_again) {
 }
 
 TEST(counted_calls_along_twin_edges_that_swap_sizes) {
-  // Now one of them does not fit, now the other, now both.
+  // Either edge, both or none exceeds its capacity, varying from call to call.
   for_each_way([](const Circle& circle) {
     run_loop(circle, Form::alltoallv, [](int number, int, int, int twin) {
       if (number < 8) return 5;
@@ -117,7 +116,7 @@ TEST(counted_calls_of_few_tiny_pieces_nearby_take_messages_until_they_grow) {
   const std::vector<int> next{around(rank + 1, size)}, before{around(rank - 1, size)};
   const bool near =
       size > 1 && all_on_one_host() && mpi::Communicator::of(MPI_COMM_WORLD)->arena() != nullptr;
-  // One region, where nothing is to be gained; and several, between which a leader may gather.
+  // One region, where a plan gains nothing; and several, where a leader may gather.
   for (const std::string& regions : {std::string("node"), few_regions(size)}) {
     for (const char* strategy : {"automatic", "aggregate"}) {
       const Duplicate comm;
@@ -137,7 +136,7 @@ TEST(counted_calls_of_few_tiny_pieces_nearby_take_messages_until_they_grow) {
         std::vector<int> expected(100, -1);
         std::fill_n(expected.begin(), count, number * size + before[0]);
         CHECK(received == expected);
-        const bool tiny = number < 32 || number >= 128;  // as the last review has found them
+        const bool tiny = number < 32 || number >= 128;  // as of the last replan
         const bool planned = c_api::find(static_cast<vicinal_graph>(graph))
                                  ->graph->plan_in_use(CallKind::alltoallv) != nullptr;
         const bool may_gather = near && (regions == "node" || size >= 4);
@@ -148,7 +147,7 @@ TEST(counted_calls_of_few_tiny_pieces_nearby_take_messages_until_they_grow) {
 }
 
 TEST(counted_calls_of_ranks_without_data_of_their_own) {
-  // Whoever leads has to pass on what others have.
+  // A leader without data has to forward those of other ranks.
   for_each_way([](const Circle& circle) {
     for (int idle = 0; idle < std::min(circle.size, 4); ++idle) {
       run_loop(

@@ -1,4 +1,4 @@
-// Which datatypes are dense, and that the others are packed into the raw bytes and back.
+// Checks which datatypes are dense, and that other ones are packed into raw bytes and back.
 #include "mpi/datatype.hpp"
 
 #include <array>

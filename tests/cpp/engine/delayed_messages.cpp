@@ -1,6 +1,6 @@
-// Letters of one sender whose receives complete in another order than that in which they were sent. MPI
-// is free to do that, and does it when it likes, so the order is made here: through MPI's profiling
-// interface, the receive of a long letter is said to be incomplete for a while.
+// Control messages of one sender whose receives complete in another order than sent. MPI may do
+// that, but rarely does. So this test forces the order through MPI's profiling interface: it
+// reports receives of long control messages as incomplete for a while.
 #include <mpi.h>
 
 #include <map>
@@ -16,7 +16,7 @@
 
 namespace {
 
-/// The receives that are held back, and how often they are still to be called incomplete.
+/// Delayed receives, each with the number of tests that still report it as incomplete.
 struct Delay {
   std::mutex mutex;
   bool on = false;
@@ -24,7 +24,7 @@ struct Delay {
 };
 
 Delay delay;
-constexpr int long_letter = 100;
+constexpr int long_message = 100;
 constexpr int looks = 50;
 
 }  // namespace
@@ -35,7 +35,7 @@ int MPI_Imrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message,
                MPI_Request* request) {
   const int code = PMPI_Imrecv(buffer, count, type, message, request);
   const std::lock_guard lock(delay.mutex);
-  if (delay.on && count > long_letter) delay.held[*request] = looks;
+  if (delay.on && count > long_message) delay.held[*request] = looks;
   return code;
 }
 
@@ -56,11 +56,11 @@ int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
 
 }  // extern "C"
 
-namespace vicinal::delayed_letters_tests {
+namespace vicinal::delayed_messages_tests {
 
 using namespace testing;
 
-TEST(mailbox_letters_keep_their_order_when_long_ones_take_long) {
+TEST(mailbox_messages_keep_their_order_when_long_ones_take_long) {
   const auto communicator = mpi::Communicator::of(MPI_COMM_WORLD);
   mpi::Mailbox& mailbox = communicator->mailbox();
   const mpi::ConversationKey key{next_graph_number(*communicator), 0};
@@ -83,12 +83,12 @@ TEST(mailbox_letters_keep_their_order_when_long_ones_take_long) {
     const std::lock_guard lock(delay.mutex);
     delay.on = false;
   }
-  const std::vector<Letter> letters = mailbox.take(key, 1);
-  CHECK_EQUAL(letters.size(), expected);
-  for (std::size_t i = 0; i < letters.size(); ++i) {
-    CHECK_EQUAL(letters[i].peer, static_cast<int>(i / lengths.size()));
-    CHECK_EQUAL(letters[i].words.size(), lengths[i % lengths.size()]);
+  const std::vector<ControlMessage> control_messages = mailbox.take(key, 1);
+  CHECK_EQUAL(control_messages.size(), expected);
+  for (std::size_t i = 0; i < control_messages.size(); ++i) {
+    CHECK_EQUAL(control_messages[i].peer, static_cast<int>(i / lengths.size()));
+    CHECK_EQUAL(control_messages[i].words.size(), lengths[i % lengths.size()]);
   }
 }
 
-}  // namespace vicinal::delayed_letters_tests
+}  // namespace vicinal::delayed_messages_tests

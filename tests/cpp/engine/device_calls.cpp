@@ -1,10 +1,11 @@
-// Blocking and nonblocking calls on buffers in a GPU's memory, by the double of the driver: those that go by one message per
-// edge, and those with counts, which go by a plan with capacities later. What is sent is fetched first, what has come brought back.
+// Blocking and nonblocking calls on GPU buffers, with the driver double. Some send one message per
+// edge; those with counts later use a plan with capacities. Send data are copied to the host first,
+// received data are copied back.
 #include <string>
 #include <vector>
 
 #include "counted_calls.hpp"
-#include "memory/stand_in.hpp"
+#include "memory/bounce_buffer.hpp"
 #include "unreachable_exchanges.hpp"
 #include "users_stream.hpp"
 
@@ -15,13 +16,14 @@ using namespace testing;
 using counted::Circle;
 using counted::random_size;
 
-/// One exchange may have a side on a GPU and one in the host's memory: not where the tests have that treated as another GPU's.
+/// Returns whether an exchange may combine GPU and host memory. It may not where the tests treat
+/// host memory as another GPU's.
 bool host_is_reachable() {
   const int here = 0;
   return kind_of(&here).is_reachable();
 }
 
-/// Calls in a loop, straight and by a plan; now both sides lie there, now one of them.
+/// Runs calls in a loop, directly and later by a plan. Both sides lie in `memory`, or one of them.
 void run_loop_on(MemoryKind& memory, const char* strategy, counted::Form form) {
   const Circle circle(strategy);
   for (int number = 0; number < 24; ++number) {
@@ -33,7 +35,7 @@ void run_loop_on(MemoryKind& memory, const char* strategy, counted::Form form) {
   }
 }
 
-/// Edges of each rank to itself, twice, and to the next.
+/// A graph in which each rank has two edges to itself, and one to the next rank.
 struct WithOwnEdges {
   int rank = world_rank();
   int size = world_size();
@@ -46,7 +48,7 @@ struct WithOwnEdges {
                           Hints{{"vicinal_strategy", "direct"}}, &graph));
   }
 
-  /// What is sent along the edges, and what comes.
+  /// Data sent along the edges; expected() returns the data received.
   [[nodiscard]] std::vector<std::int64_t> sent() const {
     return {rank * 10 + 1, rank * 10 + 2, rank * 10 + 3};
   }
@@ -56,8 +58,8 @@ struct WithOwnEdges {
   }
 };
 
-/// Whether rank 0's call of the driver that is so far ahead came to fail. Nobody is left waiting, and the next call is as good as
-/// ever.
+/// Makes driver call number `ahead` fail on rank 0, and returns whether rank 0 reached it. No rank
+/// is left waiting, and the next call succeeds.
 bool call_with_a_failure(const DriverDouble& gpu, const char* strategy, int warm, long ahead) {
   const long held = gpu.held();
   bool came_to_it = false;
@@ -138,7 +140,7 @@ TEST(calls_of_device_memory_in_flight) {
 }
 
 TEST(a_call_of_device_memory_that_has_begun_needs_this_rank_no_more) {
-  // Each rank waits for its own share and then blocks inside MPI, in turn.
+  // The root completes its call while the other ranks block inside MPI.
   const DriverDouble gpu;
   const Circle circle("direct");
   for (int root = 0; root < circle.size; ++root) {
@@ -164,7 +166,7 @@ TEST(edges_of_device_memory_to_oneself) {
                                           MPI_INT64_T, it.graph, &request));
       SUCCEEDS(vicinal_wait(&request));
       CHECK(receive.values() == it.expected());
-      // What does not fit is refused at once.
+      // A message that exceeds its buffer fails at once.
       std::vector<int> more{1, 1, 2};
       const int error = vicinal_neighbor_alltoallv(send.data(), counts.data(), places.data(),
                                                    MPI_INT64_T, receive.data(), more.data(),
@@ -179,7 +181,7 @@ TEST(only_what_comes_is_written_to_device_memory) {
   const DriverDouble gpu;
   const Circle circle("direct");
   for (int round = 0; round < 10; ++round) {
-    // Blocks of two values, with a gap between them; the last edge's is empty.
+    // Blocks of two values with a gap between them; the last edge's block is empty.
     const std::vector<int> counts{2, 2, 0}, places{1, 5, 0};
     const int rank = circle.rank;
     auto values = repeated(8, -1);
@@ -198,7 +200,8 @@ TEST(only_what_comes_is_written_to_device_memory) {
 
 TEST(pieces_of_device_memory_by_their_addresses) {
   if (!host_is_reachable()) skip("needs the host's memory");
-  // From MPI_BOTTOM, each in an allocation of its own, one of them the host's.
+  // Displacements are addresses relative to MPI_BOTTOM. Each piece is an allocation of its own, one
+  // of them on the host.
   const DriverDouble gpu;
   const Circle circle("direct");
   const std::vector<int> counts{2, 2, 2};
@@ -317,7 +320,7 @@ TEST(calls_of_device_memory_in_a_loop_keep_what_they_have_had) {
     SUCCEEDS(call.run());
     CHECK_EQUAL(gpu.held(), held);
   }
-  // However many there have been at a time.
+  // This holds for any number of concurrent calls.
   std::vector<counted::Call> calls;
   calls.reserve(30);
   for (int number = 0; number < 30; ++number) {
@@ -327,19 +330,20 @@ TEST(calls_of_device_memory_in_a_loop_keep_what_they_have_had) {
   }
   for (counted::Call& each : calls) each.wait();
   calls.clear();
-  // And one for the words of the device's kernels.
-  CHECK(gpu.get("pinned_blocks") <= pinned + 1 + static_cast<long>(StandInPool::most_idle));
+  // One more block holds the completion flags of the device's kernels.
+  CHECK(gpu.get("pinned_blocks") <= pinned + 1 + static_cast<long>(BounceBufferPool::most_idle));
 }
 
 TEST(a_driver_that_fails_at_any_call_of_a_call_leaves_nobody_waiting) {
-  // Else what the plan of such calls has of its own is the device's, too, and a plan may be lost for good.
+  // Otherwise the plan's own buffers lie on the device, too, and a failure may disable the plan
+  // permanently.
   if (!host_is_reachable()) skip("needs the host's memory");
   const DriverDouble gpu;
-  // Straight, from the first call on; and by a plan with capacities.
+  // Directly, from the first call on; then by a plan with capacities.
   for (const int warm : {0, 9}) {
     for (const char* const strategy : {"direct", "aggregate"}) {
       long ahead = 1;
-      // Each call where ranks are few, and every third where they are many.
+      // Every call fails once with few ranks, and every third with many.
       while (call_with_a_failure(gpu, strategy, warm, ahead)) ahead += world_size() > 4 ? 3 : 1;
       CHECK(ahead > 10);
     }

@@ -1,11 +1,12 @@
-// Plans for buffers in a GPU's memory, by the double of the driver: what goes through slots, in parts, by several ranks.
+// Plans for GPU buffers, with the driver double: data through slots, in parts, and by several
+// ranks.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <string>
 #include <vector>
 
-#include "collectives/c_api_shared.hpp"
+#include "api/shared.hpp"
 #include "collectives/execution_request.hpp"
 #include "cost/profile_json.hpp"
 #include "gpu_profile.hpp"
@@ -18,7 +19,7 @@ using namespace testing;
 
 }  // namespace
 
-/// A halo of half a million values that each rank needs of the next one, by a profile.
+/// Each rank needs half a million values of the next one; the plan follows a profile.
 TEST(large_halos_of_device_memory_go_in_parts_or_through_slots) {
   if (world_size() == 1) skip("needs two ranks");
   const DriverDouble gpu;
@@ -70,7 +71,7 @@ TEST(requests_go_by_the_memory_of_their_buffers) {
     const int rank = world_rank(), size = world_size();
     constexpr int count = 1 << 18;
     const int before = (rank + size - 1) % size;
-    // Made while the process uses a GPU.
+    // Created while the process uses a GPU.
     const DeviceArray there(gpu.memory(), numbers(count, rank)),
         into(gpu.memory(), repeated(count, untouched));
     const GraphHandle graph = graph_of(comm, {before}, {(rank + 1) % size}, "node");
@@ -107,7 +108,7 @@ TEST(one_ranks_device_memory_leaves_its_region_by_several) {
     {
       const Duplicate comm;
       const int rank = world_rank(), half = (world_size() + 1) / 2;
-      // All of the other region need all of rank 0, and one of rank 1.
+      // All ranks of the other region need all of rank 0's values, and one of rank 1's.
       auto needed = numbers(rank >= half ? count : 0, 0);
       if (rank >= half) needed.push_back(count);
       const Hints hints{{"vicinal_strategy", "split"},

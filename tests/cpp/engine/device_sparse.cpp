@@ -1,4 +1,4 @@
-// Sparse exchanges of what lies in a GPU's memory, by the double of the driver.
+// Sparse exchanges of data in GPU memory, with the driver double.
 #include <string>
 #include <vector>
 
@@ -11,7 +11,8 @@ using namespace testing;
 
 using ReceivedHandle = Owned<vicinal_received, vicinal_received_free>;
 
-/// To the next rank two messages, of which one is empty, to the one after it one.
+/// Each rank sends two messages to the next rank, one of them empty, and one to the rank after
+/// that.
 struct Messages {
   int rank = world_rank();
   int size = world_size();
@@ -22,7 +23,7 @@ struct Messages {
   [[nodiscard]] std::vector<std::int64_t> values(int of) const {
     return numbers(7, std::int64_t{of} * 100);
   }
-  /// What a rank receives, by sender and as sent.
+  /// Data that this rank receives, by sender and in sending order.
   [[nodiscard]] std::vector<std::int64_t> expected() const {
     std::vector<std::int64_t> all;
     for (int from = 0; from < size; ++from) {
@@ -51,7 +52,7 @@ int exchange(const Messages& it, const std::int64_t* from, MPI_Comm comm,
                                   MPI_INT64_T, MPI_INT64_T, comm, MPI_INFO_NULL, received);
 }
 
-/// Whether rank 0's call of the driver that is so far ahead came to fail.
+/// Makes driver call number `ahead` fail on rank 0, and returns whether rank 0 reached it.
 bool exchange_with_a_failure(const DriverDouble& gpu, long ahead) {
   const long held = gpu.held();
   bool came_to_it = false;

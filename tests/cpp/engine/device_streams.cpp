@@ -1,4 +1,4 @@
-// Exchanges of a GPU's data whose end a stream of the user's waits for in the place of the host.
+// Exchanges of GPU data for whose completion a user's stream waits instead of the host.
 #include <chrono>
 #include <cstring>
 #include <vector>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace testing;
 
-/// Rank 0 owns four numbers, which all others need.
+/// Rank 0 owns four numbers, which all other ranks need.
 struct Given {
   int rank = world_rank();
   Duplicate comm;
@@ -32,7 +32,7 @@ struct Given {
   }
   Given(const Given&) = delete;
   Given& operator=(const Given&) = delete;
-  /// What may have been lent stays until all have freed the exchange.
+  /// Keeps exported memory until all ranks have freed the exchange.
   ~Given() {
     halo.free();
     MPI_Barrier(comm);
@@ -60,7 +60,7 @@ TEST(a_halo_has_persistent_requests) {
     SUCCEEDS(vicinal_start(&request));
     {
       const Forgiving forgiving;
-      // Unless it is over already, for want of others.
+      // A single rank may complete it at once.
       int flag = 0;
       if (mesh.size > 1) SUCCEEDS(vicinal_test(&request, &flag));
       if (flag == 0) FAILS(MPI_ERR_REQUEST, vicinal_start(&request), "started again");
@@ -76,7 +76,7 @@ TEST(a_halo_has_persistent_requests) {
     for (int i = 0; i < 3; ++i) CHECK_EQUAL(sums.data()[i], 1 + 2 * owned.data()[i]);
   }
   const Forgiving forgiving;
-  // All ranks are told of one rank's wrong argument.
+  // All ranks learn of one rank's wrong argument.
   RequestHandle refused;
   CHECK(vicinal_halo_init(mesh.halo, owned.data(), into.data(), mesh.rank == 0 ? -1 : 1,
                           MPI_INT64_T, &refused) != MPI_SUCCESS);
@@ -86,7 +86,7 @@ TEST(a_stream_waits_for_an_exchange_and_the_host_does_not) {
   for (const char* const path : {DRIVER_DOUBLE_CUDA, DRIVER_DOUBLE_HIP}) {
     const DriverDouble gpu(path);
     const long held = gpu.held();
-    // By messages and through slots; where a channel is used again at once, and where it is not.
+    // By messages and through slots, with and without immediate reuse of a channel.
     for (const char* const strategy : {"direct", "aggregate"}) {
       for (const char* const in_flight : {"1", "3"}) {
         Given given(gpu, strategy, in_flight);
@@ -95,7 +95,7 @@ TEST(a_stream_waits_for_an_exchange_and_the_host_does_not) {
           if (given.rank == 0) users.fill(given.owned, round + 1);
           if (given.rank == 0) users.await();
           vicinal_request request = given.start();
-          // Now nothing is done before somebody waits for it.
+          // From here on, nothing finishes before a thread waits for it.
           if (given.rank != 0) gpu.set("hold", 1);
           SUCCEEDS(vicinal_wait_on_stream(&request, users.stream()));
           CHECK(request == nullptr);
@@ -127,7 +127,7 @@ TEST(a_fault_of_what_was_left_to_a_stream_is_told_of_by_the_next_start) {
     if (fails) gpu.set("hold", 1);
     const long moves = gpu.get("copies");
     request = given.start();
-    // So that nothing is left but what the device has to do.
+    // Leaves only the device's work unfinished.
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (fails && gpu.get("copies") == moves && std::chrono::steady_clock::now() < until) {
       SUCCEEDS(vicinal_progress());
@@ -150,7 +150,7 @@ TEST(a_fault_of_what_was_left_to_a_stream_is_told_of_by_the_next_start) {
     request = given.start();
     SUCCEEDS(vicinal_wait(&request));
     if (given.rank != 0) CHECK(given.into.values() == numbers(4, 0));
-    // The double's streams go on only while somebody looks.
+    // The double's streams progress only while a thread polls them.
     users.try_await();
     MPI_Barrier(given.comm);
   }
@@ -178,7 +178,7 @@ TEST(no_exchange_is_part_of_a_graph_and_none_spoils_one) {
     UsersStream users(gpu), other(gpu);
     vicinal_request request = given.start();
     SUCCEEDS(vicinal_wait(&request));
-    // Among what the library does meanwhile, for others too, nothing is captured.
+    // The graph captures none of the library's work, including its work for other ranks.
     users.begin_capture();
     request = given.start();
     {

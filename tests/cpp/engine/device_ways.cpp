@@ -1,5 +1,5 @@
-// The ways in which buffers in a GPU's memory are moved, by the double of the driver: each brings what is due, and goes
-// no other way than asked for.
+// Transports of GPU buffers, with the driver double. Each delivers the right data, and no other
+// transport is used than the one requested.
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -15,8 +15,8 @@ namespace {
 
 using namespace testing;
 
-/// How many copies between a device and the host one exchange of a halo takes, forward and back.
-/// By messages alone, or where all ranks are of one region, by shared memory.
+/// Returns the number of copies between device and host in one exchange of a halo, forward and
+/// back. The halo uses messages alone; if `shared`, ranks of a region use shared memory.
 long crossings_of_an_exchange(const DriverDouble& gpu, bool shared) {
   const Duplicate comm;
   const Mesh mesh(comm, shared ? "aggregate" : "direct", shared ? "shared" : "messages", "node");
@@ -27,7 +27,7 @@ long crossings_of_an_exchange(const DriverDouble& gpu, bool shared) {
     SUCCEEDS(vicinal_halo_exchange(mesh.halo, owned.data(), into.data(), 1, MPI_INT64_T));
     SUCCEEDS(vicinal_halo_reverse(mesh.halo, sums.data(), into.data(), 1, MPI_INT64_T, MPI_SUM));
   };
-  // Each of the first ones is bound anew, and the first of all finds out what can be had.
+  // The first exchange detects available features, and each of the first ones binds anew.
   for (int i = 0; i < 4; ++i) exchange();
   const long before = gpu.get("crossings");
   exchange();
@@ -36,7 +36,8 @@ long crossings_of_an_exchange(const DriverDouble& gpu, bool shared) {
   return crossings;
 }
 
-/// A halo in which each rank needs two values of the next one that do not lie side by side, nor where it wants them.
+/// A halo in which each rank needs two values of the next one, which are neither adjacent nor in
+/// the order needed.
 class Scattered {
  public:
   template <class Make>
@@ -45,7 +46,7 @@ class Scattered {
         next_((rank_ + 1) % world_size()),
         owned_(array(numbers(4, rank_ * 4))),
         into_(array(repeated(3, untouched))) {
-    // The middle one is its own.
+    // The rank owns the middle value itself.
     const std::vector<std::int64_t> needed{next_ * 4 + 3, rank_ * 4 + 2, next_ * 4};
     const Hints hints{{"vicinal_strategy", "aggregate"}, {"vicinal_regions", "node"}};
     SUCCEEDS(vicinal_halo_create(comm, rank_ * 4, rank_ * 4 + 4, 3, needed.data(), hints, &halo_));
@@ -75,8 +76,8 @@ TEST(what_mpi_says_of_kinds_of_memory_is_read) {
   CHECK(!has_device_memory("", "cuda"));
 }
 
-/// Exchanges of all kinds in device memory that MPI takes; `shared`: of a plan by which ranks of a host hand over, which between
-/// hosts go by the host's memory.
+/// Runs all kinds of exchanges in device memory that MPI accepts. With `shared`, ranks of a host
+/// hand data over, and data between hosts go through host memory.
 void nothing_crosses_to_the_host(const char* path, const char* way, bool shared) {
   const DriverDouble gpu(path);
   const Variable asked("VICINAL_DEVICE_WAY", way);
@@ -107,7 +108,7 @@ TEST(mpi_waits_for_streams_that_are_followed) {
   const auto into = arrays_of(gpu.memory())(repeated(mesh.ghosts(), untouched));
   UsersStream users(gpu);
   for (const int more : {0, 1000}) {
-    // All that is on it is done when somebody waits for it.
+    // All its work is done once a thread waits for it.
     gpu.set("hold", more > 0 ? 1 : 0);
     if (more > 0) users.copy(owned, later, 3);
     SUCCEEDS(vicinal_follow_stream(owned.data(), users.stream()));
@@ -158,7 +159,8 @@ TEST(a_device_that_fails_while_mpi_waits_for_streams_costs_one_exchange) {
 }
 
 TEST(mpi_is_not_given_device_memory_that_it_does_not_take) {
-  // None of these MPIs knows a GPU, and the processor does not reach its memory: nothing is tried.
+  // None of the tested MPIs supports GPUs, and the processor does not access their memory: the
+  // library tries nothing.
   const Variable direct("VICINAL_DEVICE_WAY", "direct");
   const DriverDouble gpu;
   exchange_halos(arrays_of(gpu.memory()));
@@ -189,7 +191,7 @@ TEST(mpi_is_given_device_memory_where_the_profile_has_it_faster) {
 TEST(ranks_of_a_host_reach_into_each_others_device_memory) {
   for (const char* const path : {DRIVER_DOUBLE_CUDA, DRIVER_DOUBLE_HIP}) {
     for (const char* const way : {"shared", "direct-shared"}) {
-      nothing_crosses_to_the_host(path, way, true);  // where all share a host
+      nothing_crosses_to_the_host(path, way, true);  // where all ranks share a host
     }
   }
   const DriverDouble gpu;
@@ -211,7 +213,7 @@ TEST(device_memory_of_others_serves_elements_of_any_size_and_buffers_anywhere) {
     MPI_Datatype twice = MPI_DATATYPE_NULL;
     MPI_Type_contiguous(2, MPI_INT64_T, &twice);
     MPI_Type_commit(&twice);
-    // The areas are replaced as the size changes, and stay where they were as the buffers move.
+    // Areas are replaced when the size changes, and kept when the buffers move.
     for (int round = 0; round < 12; ++round) {
       const int values = round % 3 == 2 ? 2 : 1;
       const bool owned_there = round % 2 == 0 || mesh.rank % 2 == 0;
@@ -250,8 +252,9 @@ TEST(jobs_reach_what_ranks_of_a_host_hand_over) {
           scattered.exchange();
           scattered.check();
         }
-        // Gathered and scattered by one kernel each, which reaches the slot; nothing is copied. A slot that is still being
-        // read would be gathered later, and what stays here copied by itself until then.
+        // One kernel gathers and one scatters, both accessing the slot; nothing is copied. The
+        // barrier matters: while a slot is read, the gather waits, and data of the own rank are
+        // copied separately.
         MPI_Barrier(comm);
         const long before = gpu.get("copies"), crossings = gpu.get("crossings");
         scattered.exchange();
@@ -290,7 +293,7 @@ TEST(who_cannot_open_device_memory_of_others_says_so) {
     gpu.set("no_opening", mesh.rank == 0 ? 1 : 0);
     const int error = exchange();
     const std::string said = vicinal_error_message();
-    // Alone, a rank has nobody whose memory it would open.
+    // A single rank has no peer whose memory it would open.
     CHECK_EQUAL(error != MPI_SUCCESS, mesh.rank == 0 && mesh.size > 1);
     if (error != MPI_SUCCESS)
       CHECK(said.find("give vicinal_device_way=staged") != std::string::npos);
@@ -316,7 +319,7 @@ TEST(a_kernel_that_fails_is_a_fault_of_all_who_need_what_it_copies) {
       scattered.exchange();
       for (int round = 0; round < 3; ++round) {
         const long told = gpu.get("words");
-        // By which rank 0 hands over.
+        // The kernel by which rank 0 hands data over.
         if (rank == 0) gpu.set("fail_kernel", gpu.get("launches") + 1);
         const int error = scattered.try_to_exchange();
         if (rank == 0) {

@@ -1,6 +1,6 @@
-// Ranks that have been told different things: edges that one end does not know, settings that differ.
-// Each is one clear error on all ranks that depend on each other; and components of a graph, which do
-// not, may differ in what and how often they exchange.
+// Ranks with different arguments: edges that one end does not know, and settings that differ. Each
+// is one clear error on all ranks that depend on each other. Independent components of a graph may
+// differ in data and number of exchanges.
 #include <unistd.h>
 
 #include <array>
@@ -26,7 +26,7 @@ struct Ring {
   std::vector<int> last{around(rank - 1, size)};
 };
 
-/// "KEY is 'A' on rank 0, but 'B' on rank R; all ranks must give the same"
+/// Returns "KEY is 'A' on rank 0, but 'B' on rank R; all ranks must give the same".
 std::string difference(const std::string& key, const std::string& a, const std::string& b,
                        int odd) {
   return key + " is '" + a + "' on rank 0, but '" + b + "' on rank " + std::to_string(odd) +
@@ -47,7 +47,7 @@ TEST(an_edge_that_one_end_does_not_know_is_told) {
         "rank 0 has 1 edge to rank " + far + ", but rank " + far + " has 0 edges from rank 0");
   FAILS(MPI_ERR_COUNT, create_graph(comm, to_other, none, MPI_INFO_NULL, &graph),
         "rank " + far + " has 0 edges to rank 0, but rank 0 has 1 edge from rank " + far);
-  // One edge too many among many that are right.
+  // One edge too many among correct ones.
   const Ring ring;
   std::vector<int> out = ring.next;
   if (rank == other) out.push_back(0);
@@ -68,8 +68,6 @@ TEST(settings_of_graphs_that_differ_are_told) {
       {"vicinal_allgather", "ring", "bruck"},
       {"vicinal_local", "shared", "messages"},
       {"vicinal_split_bytes", "10", "20"},
-      {"vicinal_leader_shift", "0", "1"},
-      {"vicinal_group_size", "2", "3"},
       {"vicinal_radix", "0", "3"},
       {"vicinal_choice", "measure", "estimate"},
       {"vicinal_bias", "direct:2", "direct:3"},
@@ -112,8 +110,6 @@ TEST(settings_of_persistent_exchanges_that_differ_are_told) {
   const std::vector<std::array<const char*, 3>> options{
       {"vicinal_local", "shared", "messages"},
       {"vicinal_split_bytes", "10", "20"},
-      {"vicinal_leader_shift", "0", "1"},
-      {"vicinal_group_size", "2", "3"},
       {"vicinal_radix", "0", "3"},
       {"vicinal_choice", "measure", "estimate"},
       {"vicinal_choice", "estimate", "measure"},
@@ -145,7 +141,7 @@ TEST(profiles_that_differ_are_told) {
   ours.name = "ours";
   Profile theirs = ours;
   theirs.handover *= 2;
-  // Each rank has a file of its own, as on nodes that share no file system.
+  // Each rank has its own file, as on nodes without a shared file system.
   const std::filesystem::path file =
       std::filesystem::temp_directory_path() / ("vicinal-differ-" + std::to_string(getpid()));
   std::ofstream(file) << write_profile(ring.rank == odd ? theirs : ours);
@@ -161,7 +157,7 @@ TEST(profiles_that_differ_are_told) {
 }
 
 TEST(components_may_differ_in_size_and_number_of_calls) {
-  // Even ranks exchange among themselves, and odd ones, in the same regions.
+  // Even ranks exchange among themselves, as do odd ranks, in the same regions.
   const int rank = world_rank(), size = world_size();
   std::vector<int> peers;
   for (int other = rank % 2; other < size; other += 2) peers.push_back(other);

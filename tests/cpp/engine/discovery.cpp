@@ -1,5 +1,4 @@
-// The exchange among ranks that do not know who will send to them, agreement on faults, and
-// ownership.
+// Exchanges among ranks that do not know their senders, agreement on faults, and ownership.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -32,33 +31,33 @@ std::string text_of(const Words& words) {
   return text;
 }
 
-/// What `from` sends to `to` in a round: the same on whichever rank it is computed.
-std::vector<Words> letters_between(int from, int to, int round) {
+/// Returns the messages that `from` sends to `to` in a round, the same on every rank.
+std::vector<Words> messages_between(int from, int to, int round) {
   std::mt19937 random(static_cast<unsigned>((from * 1000 + to) * 1000 + round));
-  std::vector<Words> letters(random() % 3 == 0 ? 1 + random() % 2 : 0);
-  for (Words& words : letters) {
+  std::vector<Words> messages(random() % 3 == 0 ? 1 + random() % 2 : 0);
+  for (Words& words : messages) {
     const unsigned kind = random() % 4;
     words.resize(kind == 0 ? 0 : kind == 1 ? 20000 : random() % 10);
     for (std::int64_t& word : words) word = static_cast<std::int64_t>(random());
   }
-  return letters;
+  return messages;
 }
 
-/// One round with random letters, checked against what the others must have sent.
+/// Runs one round with random control messages, and checks what this rank receives.
 void check_round(mpi::Communicator& communicator, Method method, int round) {
-  std::vector<Letter> outbox;
-  std::vector<Letter> expected;
+  std::vector<ControlMessage> outbox;
+  std::vector<ControlMessage> expected;
   for (int peer = communicator.size() - 1; peer >= 0; --peer) {
-    for (Words& words : letters_between(communicator.rank(), peer, round)) {
+    for (Words& words : messages_between(communicator.rank(), peer, round)) {
       outbox.push_back({peer, std::move(words)});
     }
   }
   for (int peer = 0; peer < communicator.size(); ++peer) {
-    for (Words& words : letters_between(peer, communicator.rank(), round)) {
+    for (Words& words : messages_between(peer, communicator.rank(), round)) {
       expected.push_back({peer, std::move(words)});
     }
   }
-  const std::vector<Letter> inbox = exchange_letters(communicator, outbox, method);
+  const std::vector<ControlMessage> inbox = exchange_messages(communicator, outbox, method);
   CHECK_EQUAL(inbox.size(), expected.size());
   for (std::size_t i = 0; i < inbox.size(); ++i) {
     CHECK_EQUAL(inbox[i].peer, expected[i].peer);
@@ -66,7 +65,7 @@ void check_round(mpi::Communicator& communicator, Method method, int round) {
   }
 }
 
-TEST(exchange_delivers_random_letters) {
+TEST(exchange_delivers_random_messages) {
   const auto communicator = world();
   for (int round = 0; round < 20; ++round) {
     for (const Method method : methods) check_round(*communicator, method, round);
@@ -75,7 +74,7 @@ TEST(exchange_delivers_random_letters) {
 
 TEST(exchange_of_nothing) {
   for (const Method method : methods) {
-    for (int round = 0; round < 20; ++round) CHECK(exchange_letters(*world(), {}, method).empty());
+    for (int round = 0; round < 20; ++round) CHECK(exchange_messages(*world(), {}, method).empty());
   }
 }
 
@@ -84,13 +83,13 @@ TEST(exchange_rounds_in_a_row_do_not_mix) {
   const int size = communicator->size();
   const int rank = communicator->rank();
   for (int round = 0; round < 200; ++round) {
-    // Rank 0 sends to all and gets nothing back, so that it is ahead as often as can be.
-    std::vector<Letter> outbox;
+    // Rank 0 sends to all ranks and receives nothing, so that it runs ahead as often as possible.
+    std::vector<ControlMessage> outbox;
     if (rank == 0) {
       for (int peer = 0; peer < size; ++peer) outbox.push_back({peer, {round, peer}});
     }
     const Method method = round % 7 < 4 ? Method::nonblocking : Method::personalized;
-    const std::vector<Letter> inbox = exchange_letters(*communicator, outbox, method);
+    const std::vector<ControlMessage> inbox = exchange_messages(*communicator, outbox, method);
     CHECK_EQUAL(inbox.size(), std::size_t{1});
     CHECK_EQUAL(inbox.front().peer, 0);
     CHECK_EQUAL(text_of(inbox.front().words), text_of({round, rank}));
@@ -114,8 +113,8 @@ TEST(exchange_on_several_communicators) {
 TEST(exchange_sends_to_itself_without_a_peer) {
   const auto alone = mpi::Communicator::of(MPI_COMM_SELF);
   for (const Method method : methods) {
-    const std::vector<Letter> inbox =
-        exchange_letters(*alone, {{0, {1, 2}}, {0, {}}, {0, {3}}}, method);
+    const std::vector<ControlMessage> inbox =
+        exchange_messages(*alone, {{0, {1, 2}}, {0, {}}, {0, {3}}}, method);
     CHECK_EQUAL(inbox.size(), std::size_t{3});
     CHECK_EQUAL(text_of(inbox[0].words), "1 2 ");
     CHECK(inbox[1].words.empty());
@@ -130,20 +129,20 @@ TEST(exchange_takes_a_finding_to_all_ranks) {
   const Fault seen = mine ? Fault::rank : Fault::elsewhere;
   for (const Method method : methods) {
     const int lost = mine ? communicator->size() + 4 : 0;
-    CHECK_THROWS(seen, exchange_letters(*communicator, {{lost, {1}}}, method),
+    CHECK_THROWS(seen, exchange_messages(*communicator, {{lost, {1}}}, method),
                  "to rank " + std::to_string(communicator->size() + 4));
     std::optional<Finding> finding;
     if (mine) finding = Error(Fault::count, "too many");
     CHECK_THROWS(mine ? Fault::count : Fault::elsewhere,
-                 exchange_letters(*communicator, {{0, {5}}}, method, finding),
+                 exchange_messages(*communicator, {{0, {5}}}, method, finding),
                  mine ? "too many"
                       : "rank " + std::to_string(culprit) + " reports a fault (count): too many");
-    // Nothing of a failed exchange is left for the next.
+    // A failed exchange leaves nothing behind for the next one.
     check_round(*communicator, method, 7);
   }
 }
 
-TEST(agreement_without_a_finding_is_silent) { share_findings(*world(), std::nullopt); }
+TEST(agreement_without_a_finding_is_silent) { agree(*world(), std::nullopt); }
 
 TEST(agreement_names_the_lowest_rank_to_those_without_a_finding) {
   const auto communicator = world();
@@ -152,22 +151,23 @@ TEST(agreement_names_the_lowest_rank_to_those_without_a_finding) {
   if (rank == 0) mine = Error(Fault::topology, "a long enough text of rank 0");
   if (rank == 2) mine = Error(Fault::count, "short");
   const Fault fault = rank == 0 ? Fault::topology : rank == 2 ? Fault::count : Fault::elsewhere;
-  CHECK_THROWS(fault, share_findings(*communicator, mine),
+  CHECK_THROWS(fault, agree(*communicator, mine),
                rank == 0   ? "a long enough text of rank 0"
                : rank == 2 ? "short"
                            : "rank 0 reports a fault (topology): a long enough text of rank 0");
-  CHECK_THROWS(Fault::argument,
-               share_findings(*communicator,
-                              rank == communicator->size() - 1
-                                  ? std::optional<Finding>({Error(Fault::argument, "both"), true})
-                                  : std::nullopt),
-               "both");
+  CHECK_THROWS(
+      Fault::argument,
+      agree(*communicator, rank == communicator->size() - 1
+                               ? std::optional<Finding>({Error(Fault::argument, "both"), true})
+                               : std::nullopt),
+      "both");
 }
 
 TEST(ranges_in_any_order_with_gaps_and_empty_ones) {
   const auto communicator = world();
   const int size = communicator->size();
-  // Rank r owns ten from 20 * (size - r); rank 1 owns nothing, at a place in another's range.
+  // Rank r owns ten indices from 20 * (size - r). Rank 1's range is empty, and lies inside
+  // another's.
   const bool empty = communicator->rank() == 1;
   const Index first = empty ? 20 * size + 5 : Index{20} * (size - communicator->rank());
   const RangeOwnership ownership(*communicator, first, empty ? first : first + 10);
@@ -189,7 +189,7 @@ TEST(ranges_that_overlap_or_are_none) {
   const int rank = communicator->rank();
   const int size = communicator->size();
   if (size > 1) {
-    // The last rank's range begins with the end of the first's.
+    // The last rank's range begins with the last index of rank 0's.
     const Index first = rank == size - 1 ? 9 : 10 * rank;
     const Index last = rank == size - 1 ? 10 : first + 10;
     CHECK_THROWS(Fault::argument, RangeOwnership(*communicator, first, last),
@@ -207,7 +207,7 @@ TEST(directory_finds_owners) {
   const int size = communicator->size();
   constexpr Index far = Index{1} << 61;
   constexpr Index per_rank = 40;
-  // Index i belongs to rank (i / 3) % size, but every seventh to nobody; one more is far away.
+  // Index i belongs to rank (i / 3) % size, and every seventh to no rank; two more are far away.
   std::vector<CopyRun> owned;
   for (Index index = 10; index < per_rank * size; ++index) {
     const bool here = index / 3 % size == communicator->rank() && index % 7 != 0;

@@ -1,5 +1,5 @@
-// Faults and disagreements where ranks find out who talks to whom: graphs from one side, sparse exchanges,
-// queries, halos. One rank is at fault, or has been told something else, and nobody waits for it in vain.
+// Faults and disagreements in discovery: graphs from one side, sparse exchanges, queries, halos.
+// One rank fails, or gets other arguments, and no rank waits for it forever.
 #include <array>
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ struct Asker {
   int next = around(rank + 1, size);
   Duplicate comm;
 
-  /// What the last rank gets for its fault, and the others of it.
+  /// Returns the error class on the last rank for its own fault, and on the other ranks.
   [[nodiscard]] int error(int own) const { return last ? own : MPI_ERR_OTHER; }
 };
 
@@ -141,7 +141,7 @@ TEST(a_request_that_cannot_be_read_is_refused_to_who_asks) {
   for (const char* method : {"personalized", "nonblocking", "locality"}) {
     const Hints hints{{"vicinal_exchange", method}, {"vicinal_regions", few_regions(at.size)}};
     const bool all_meet = std::string(method) == "locality";
-    // Rank 0 asks the last one, which takes what it gets for something longer.
+    // Rank 0 queries the last rank, which reads the request with a longer type.
     const int to = at.size - 1, one = 1, none = 0, asks = at.rank == 0 ? 1 : 0;
     ReceivedHandle requests, replies;
     const auto ask = [&](MPI_Datatype received) {
@@ -158,7 +158,7 @@ TEST(a_request_that_cannot_be_read_is_refused_to_who_asks) {
     }
     requests.free();
     replies.free();
-    // The next query is none the worse for it.
+    // The next query succeeds.
     SUCCEEDS(ask(MPI_INT));
     const int answer = 7;
     SUCCEEDS(vicinal_sparse_answer(requests, &answer, &one, &none, MPI_INT, MPI_INT, &replies));
@@ -199,7 +199,7 @@ TEST(arrays_of_a_halo_that_cannot_be_are_told_to_its_neighbours) {
                                        {"vicinal_in_flight", "1"}},
                                  &halo));
     for (const bool in_place : {false, true}) {
-      // The last rank's neighbours are told, also where the same requests have brought what was due.
+      // The last rank's neighbors fail, even if the same requests succeeded before.
       double mine = at.rank, ghost = -1, sum = 0;
       void* const none = in_place ? MPI_IN_PLACE : nullptr;
       const int code = vicinal_halo_exchange(halo, at.last ? none : &mine, &ghost, 1, MPI_DOUBLE);

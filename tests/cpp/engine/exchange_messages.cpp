@@ -1,6 +1,5 @@
-// How many messages real exchanges post, against what cost/exchange_messages.hpp says. MPI's
-// profiling interface is made for this: the program has MPI_Isend and the like under their own names,
-// and MPI's under others.
+// Compares the number of messages that exchanges post with cost/exchange_messages.hpp. This program
+// replaces MPI_Isend and others through MPI's profiling interface.
 #include "cost/exchange_messages.hpp"
 
 #include <mpi.h>
@@ -21,10 +20,10 @@ struct Posted {
   int peer;
   int tag;
   std::int64_t bytes;
-  bool synchronous;  ///< complete only when its receiver has it
+  bool synchronous;  ///< completes only once the receiver has matched it
 };
 
-/// What this process has posted since begin().
+/// Records messages and reductions that this process has posted since begin().
 class Watch {
  public:
   void begin() {
@@ -90,13 +89,13 @@ namespace {
 
 using namespace testing;
 
-/// A message between regions that says no more than that there is nothing.
+/// Returns whether a message between regions only reports that no data follow.
 bool is_empty(Method method, const Posted& message) {
   return method == Method::locality_personalized &&
          message.bytes == static_cast<std::int64_t>(sizeof(std::int64_t));
 }
 
-/// Between few enough ranks that some regions have nothing to say to some others.
+/// Returns messages between few ranks, so that some regions send nothing to some others.
 std::vector<Bytes> sparsely(int from, int to, int round, std::size_t most) {
   if ((from + 3 * to + round) % 7 != 0) return {};
   return between(from, to, round, most);
@@ -147,7 +146,7 @@ void check_exchange(const ExchangeOptions& options, const std::string& regions, 
 
 TEST(sparse_exchange_posts_as_many_messages_as_are_counted) {
   for (const std::string& regions : region_kinds(world_size())) {
-    // Of the flat methods, too, what counts is where their messages go.
+    // For flat methods, too, the destinations' regions count.
     std::vector<ExchangeOptions> all(flat_methods.begin(), flat_methods.end());
     for (const Method method : locality_methods) {
       for (const bool shared : {true, false}) {
@@ -157,15 +156,15 @@ TEST(sparse_exchange_posts_as_many_messages_as_are_counted) {
       }
     }
     for (const ExchangeOptions& options : all) {
-      exchange(*world(), {}, options);  // what is set up once is no part of an exchange
+      exchange(*world(), {}, options);  // set-up is not part of an exchange
       check_exchange(options, regions, 1, 100);
       check_exchange(options, regions, 2, 200'000);
     }
   }
 }
 
-/// Where a consensus says that all has been received, that must be so of whatever is sent: of a message
-/// that is merely on its way, nobody would know.
+/// Every message before a consensus must be synchronous. Otherwise the consensus could report
+/// completion while a message is still in flight.
 TEST(sparse_exchange_sends_what_a_consensus_waits_for_synchronously) {
   const auto communicator = world();
   const int rank = communicator->rank(), size = communicator->size();
@@ -181,7 +180,8 @@ TEST(sparse_exchange_sends_what_a_consensus_waits_for_synchronously) {
       for (const Posted& message : watch.end()) {
         const bool inside = machine->same_region(rank, message.peer);
         if (method == Method::locality && (inside || message.tag == mpi::tag_consensus)) continue;
-        if (message.tag == mpi::tag_allgather) continue;  // of the first exchange with such regions
+        // sent by the first exchange with such regions
+        if (message.tag == mpi::tag_allgather) continue;
         CHECK(message.synchronous);
       }
     }

@@ -1,5 +1,5 @@
-// The neighborhood collectives, all forms of all of them: whatever the graph, the planner and the
-// datatypes, the receive buffers hold what the neighbours sent, and nothing else is written.
+// The neighborhood collectives in all forms. For any graph, planner and datatypes, receive buffers
+// hold what the neighbors sent, and nothing else is written.
 #include "family.hpp"
 
 #include <algorithm>
@@ -8,15 +8,15 @@
 #include <random>
 #include <string>
 
-#include "planners/planner.hpp"
+#include "negotiate/planner.hpp"
 
 namespace vicinal::family_tests {
 namespace {
 
 using namespace testing;
 
-/// Random edges among all ranks, with repetitions, edges to oneself, and ranks without any;
-/// `mutual` ones as an undirected graph has them.
+/// Draws random edges among all ranks, with repetitions, self-edges, and ranks without edges. If
+/// `mutual`, each edge has its reverse, as in an undirected graph.
 Wiring random_wiring(unsigned seed, bool mutual, std::vector<int>& my_sources) {
   std::mt19937 random(seed);
   const int size = world_size();
@@ -50,7 +50,7 @@ Wiring random_wiring(unsigned seed, bool mutual, std::vector<int>& my_sources) {
   return Wiring::paired(to, from);
 }
 
-/// A Cartesian grid over the first ranks of the world; of -1 everywhere for ranks outside.
+/// Returns a Cartesian grid over the first ranks of the world; -1 marks neighbors outside.
 Wiring cartesian_wiring(const std::vector<int>& sizes, const std::vector<int>& periods, int cells) {
   Wiring wiring;
   const auto dimensions = sizes.size();
@@ -67,7 +67,7 @@ Wiring cartesian_wiring(const std::vector<int>& sizes, const std::vector<int>& p
         if (periods[d] == 0 && (moved < 0 || moved >= sizes[d])) continue;
         const int there = rank + (around(moved, sizes[d]) - place) * stride;
         destinations[entry] = there;
-        // What comes from there was sent in the opposite direction.
+        // The neighbor sent these data in the opposite direction.
         origins[entry] = {there, static_cast<int>(2 * d) + (step > 0 ? 0 : 1)};
       }
     }
@@ -75,8 +75,8 @@ Wiring cartesian_wiring(const std::vector<int>& sizes, const std::vector<int>& p
   return wiring;
 }
 
-/// Runs all collectives in all forms on a graph that `create` makes with hints; with `complete`, by the planners that
-/// serve complete graphs only.
+/// Runs all collectives in all forms on a graph that `create` makes from hints. `complete` selects
+/// the planners that serve complete graphs only.
 template <class Create>
 void run_family(const std::string& what, const Wiring& wiring, unsigned seed, Create create,
                 bool complete = false) {
@@ -86,7 +86,7 @@ void run_family(const std::string& what, const Wiring& wiring, unsigned seed, Cr
   const std::string regions[] = {few_regions(size), "round-robin:3", "node"};
   for (const Planner& planner : planners()) {
     if (planner.complete_only != complete) continue;
-    // A few planners each time where planning takes long.
+    // With many ranks, where planning takes long, each run uses only some planners.
     if (size > 4 && (turn++ + static_cast<int>(seed)) % (size > 8 ? 4 : 2) != 0) continue;
     const std::string strategy(planner.name);
     const Hints hints{{"vicinal_strategy", strategy},
@@ -122,7 +122,7 @@ void run_family(const std::string& what, const Wiring& wiring, unsigned seed, Cr
   }
 }
 
-/// A communicator with a topology, which is freed.
+/// Owns a communicator with a topology.
 class WithTopology {
  public:
   explicit WithTopology(MPI_Comm comm) : comm_(comm) {}
@@ -174,7 +174,7 @@ TEST(family_on_distributed_graphs) {
   std::vector<int> sources;
   const Wiring wiring = random_wiring(7, false, sources);
   const auto& destinations = wiring.mine();
-  // Weights are there, and not used.
+  // The library ignores the weights.
   const std::vector<int> in(sources.size(), 3), out(destinations.size(), 4);
   MPI_Comm made = MPI_COMM_NULL;
   MPI_Dist_graph_create_adjacent(
@@ -305,7 +305,8 @@ TEST(many_calls_in_flight_on_two_graphs) {
     GraphHandle graphs[2];
     SUCCEEDS(create_graph(comm, sources, wirings[0].mine(), hints, &graphs[0]));
     SUCCEEDS(create_graph(comm, other_sources, wirings[1].mine(), hints, &graphs[1]));
-    constexpr int most = 30;  // of each graph three of each collective, and of two more than turns
+    // three of each collective per graph; more than the channels for two of them
+    constexpr int most = 30;
     std::vector<std::unique_ptr<Collective>> calls;
     std::vector<vicinal_request> requests(most, VICINAL_REQUEST_NULL);
     for (int i = 0; i < most; ++i) {
@@ -316,7 +317,7 @@ TEST(many_calls_in_flight_on_two_graphs) {
       SUCCEEDS(calls.back()->call(Form::nonblocking, i % 2 == 0, graphs[i % 2], MPI_INFO_NULL,
                                   &requests[static_cast<std::size_t>(i)]));
     }
-    // Completed in ways and orders of each rank's own.
+    // Each rank completes them by different functions and in its own order.
     for (int n = 0; n < most / 2; ++n) {
       const int i = around(n * 7 + world_rank() * 5, most);
       SUCCEEDS(vicinal_wait(&requests[static_cast<std::size_t>(i)]));
@@ -351,7 +352,7 @@ TEST(nonblocking_requests_belong_to_the_user) {
     CHECK(two == VICINAL_REQUEST_NULL);
     tested.verify("tested");
   }
-  // The graph may go first.
+  // The graph may be freed first.
   Collective last(wiring, kinds, Op::allgather, 3);
   last.fill(6);
   vicinal_request request = VICINAL_REQUEST_NULL;

@@ -1,5 +1,5 @@
-// Misuse of the neighborhood collectives: an error of the right class where the fault is, an error
-// on those that would wait for it, and nobody hangs.
+// Misuse of the neighborhood collectives. The faulty rank gets an error of the right class, and
+// ranks that would wait for it get an error. No rank hangs.
 #include <string>
 
 #include "family.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using namespace testing;
 
-/// A ring, with an edge to oneself.
+/// A ring in which each rank also has an edge to itself.
 struct Ring {
   int rank = world_rank();
   int size = world_size();
@@ -33,11 +33,11 @@ struct Ring {
     return vicinal_neighbor_alltoallv(sent, counts.data(), places.data(), MPI_INT64_T, received,
                                       ones.data(), places.data(), MPI_INT64_T, graph);
   }
-  /// One rank is at fault; who communicates with it fails as well, and who hears of it.
+  /// Makes one rank's call fail. The rank that receives from it fails as well; other ranks may.
   template <class Call>
   void one_fails(int error_class, const std::string& part, Call call) {
     const int culprit = size - 1;
-    MPI_Barrier(MPI_COMM_WORLD);  // the others have completed what they have begun
+    MPI_Barrier(MPI_COMM_WORLD);  // the other ranks have completed earlier calls
     const int code = call(rank == culprit);
     if (rank == culprit) {
       FAILS(error_class, code, part);
@@ -105,12 +105,12 @@ TEST(counts_that_differ_along_an_edge) {
     FAILS(MPI_ERR_COUNT, ring.alltoallv({1, 0}), "to itself");
   }
   if (world_size() > 1) {
-    Ring ring;  // a receive for more than was sent
+    Ring ring;  // a receive of more than was sent
     SUCCEEDS(ring.alltoallv());
     MPI_Barrier(MPI_COMM_WORLD);
     FAILS(MPI_ERR_OTHER, ring.alltoallv({0, 1}), "sent nothing where 8 bytes were expected");
     MPI_Barrier(MPI_COMM_WORLD);
-    // Some of it was sent.
+    // Only part of it is sent.
     const std::vector<int> eight{8, 0}, four{4, 0}, places{0, 8};
     FAILS(MPI_ERR_COUNT,
           vicinal_neighbor_alltoallv(ring.sent, four.data(), places.data(), MPI_CHAR, ring.received,
@@ -151,7 +151,7 @@ TEST(buffers_that_cannot_be) {
         vicinal_neighbor_alltoallw(ring.sent, ones.data(), places.data(), nullptr, ring.received,
                                    ones.data(), places.data(), types.data(), ring.graph),
         "null array of datatypes");
-  // Addresses as displacements are none of these faults.
+  // Addresses as displacements are valid.
   Ring fine;
   std::vector<MPI_Aint> from(2), to(2);
   for (std::size_t i = 0; i < 2; ++i) {
@@ -175,7 +175,7 @@ TEST(buffers_that_cannot_be) {
 TEST(handles_that_are_null) {
   Ring ring;
   vicinal_request request = VICINAL_REQUEST_NULL;
-  // Without a graph there is no error handler but the world's.
+  // Without a graph, the world's error handler applies.
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   FAILS(MPI_ERR_ARG,
         vicinal_ineighbor_allgather(ring.sent, 1, MPI_INT64_T, ring.received, 1, MPI_INT64_T,
@@ -201,7 +201,7 @@ TEST(topologies_of_edges_that_one_end_names) {
   if (size < 2) skip("needs 2 ranks");
   const Duplicate plain;
   GraphHandle graph;
-  // Rank 0 names rank 1, and is not named back.
+  // Rank 0 names rank 1 as a neighbor, but not the reverse.
   std::vector<int> index(static_cast<std::size_t>(size), 1);
   const std::vector<int> edges{1};
   MPI_Comm one_way = MPI_COMM_NULL;

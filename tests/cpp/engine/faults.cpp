@@ -1,10 +1,10 @@
-// Misuse is an error of the right class on the rank at fault, with a message that names the fault, and
-// an error on those that communicate with it. Nobody hangs, however far away; and the same graph can be
-// planned again with the right arguments.
+// Misuse raises an error of the right class on the faulty rank, with a message that names the
+// fault. Ranks that communicate with it get an error, too. No rank hangs, however distant. The
+// graph can then be planned again with correct arguments.
 #include <algorithm>
 #include <functional>
 
-#include "planners/planner.hpp"
+#include "negotiate/planner.hpp"
 #include "world.hpp"
 
 namespace vicinal::faults_tests {
@@ -12,7 +12,7 @@ namespace {
 
 using namespace testing;
 
-/// The arguments of an init, to be spoilt.
+/// The arguments of an init, which a misuse modifies.
 struct Arguments {
   Edges send, receive;
   const void* send_buffer;
@@ -70,7 +70,7 @@ const std::vector<Misuse>& misuses() {
   return all;
 }
 
-/// Ranks in a row, each sending two elements to the next two and to those before.
+/// Ranks in a row; each sends two elements to the `reach` ranks on either side.
 struct Row {
   int rank = world_rank();
   int size = world_size();
@@ -89,7 +89,7 @@ struct Row {
   }
   [[nodiscard]] Edges edges() const { return Edges(std::vector<int>(peers.size(), 2)); }
 
-  /// The graph still works.
+  /// Checks that the graph still works.
   void run(const std::string& strategy) const {
     Edges send = edges(), receive = edges();
     for (std::size_t i = 0; i < send.data.size(); ++i) {
@@ -107,7 +107,8 @@ struct Row {
   }
 };
 
-/// A rank far from the fault may have a plan. It may run it, and is told where it cannot end.
+/// Runs a plan, if there is one. A rank far from the fault may have a plan, and gets an error if it
+/// cannot complete.
 void run_if_planned(int code, RequestHandle& request) {
   if (code != MPI_SUCCESS) {
     CHECK(static_cast<vicinal_request>(request) == nullptr);
@@ -149,7 +150,7 @@ void different_counts(int from, int to, const Row& row, const std::string& strat
   run_if_planned(code, request);
 }
 
-/// As long as it lives, errors without a communicator are returned.
+/// Makes errors without a communicator return, while it exists.
 class QuietWorld {
  public:
   QuietWorld() {
@@ -178,7 +179,7 @@ TEST(misuse_is_an_error_and_no_hang) {
       const int culprit = turn++ % row.size;
       const bool of_receives = std::string(misuse.what).find("receive") != std::string::npos;
       const bool of_the_whole = misuse.error_class == MPI_ERR_BUFFER && misuse.part[0] == 't';
-      // With one neighbour there is no second edge to spoil.
+      // With one neighbor, there is no second edge to modify.
       if (row.size == 2 && of_receives && !of_the_whole) continue;
       try {
         misuse_on(culprit, row, strategy, misuse);
@@ -200,7 +201,7 @@ TEST(counts_that_differ_are_told_on_both_ends) {
     if (!serves(planner, {})) continue;
     const std::string strategy(planner.name);
     try {
-      different_counts(0, 1, row, strategy);  // one region, where there are few
+      different_counts(0, 1, row, strategy);  // in one region, with few ranks
       different_counts(last, last - 1, row, strategy);
       // Across a border of regions.
       if (row.size > 4) different_counts(2, 4, row, strategy);
@@ -213,8 +214,8 @@ TEST(counts_that_differ_are_told_on_both_ends) {
 }
 
 TEST(faults_reach_whoever_waits_for_them) {
-  // A chain of regions that talk to the next only: the fault is told from one to the next, or the
-  // exchange of the far ones ends well.
+  // Each region communicates with the next one only. The fault spreads along this chain, or the
+  // distant exchanges succeed.
   if (world_size() < 3) skip("needs 3 ranks");
   for (const char* regions : {"blocks:2", "blocks:1", "round-robin:2"}) {
     const Row row(1, regions);
@@ -292,7 +293,7 @@ TEST(a_fault_on_one_rank_in_creating_a_graph) {
       case 0:
         FAILS(MPI_ERR_RANK, create_graph(comm, last, {missing}, MPI_INFO_NULL, graph), "rank");
         break;
-      case 1:  // none of its own neighbours is known
+      case 1:  // its neighbors are unknown
         FAILS(MPI_ERR_RANK, create_graph(comm, {-3}, {missing}, MPI_INFO_NULL, graph), "-3");
         break;
       case 2:
@@ -314,7 +315,7 @@ TEST(a_fault_on_one_rank_in_creating_a_graph) {
   for (int kind = 0; kind < 5; ++kind) {
     const Duplicate comm;
     for (int attempt = 0; attempt < 2;
-         ++attempt) {  // on the first graph of a communicator, and later
+         ++attempt) {  // the first graph of a communicator, and a later one
       GraphHandle graph;
       const int culprit = (kind + attempt) % size;
       if (rank == culprit) {

@@ -1,5 +1,5 @@
-// Datatypes that are freed while an exchange uses them, as MPI allows: what takes the freed handle next
-// must not be taken for the type that was given.
+// Datatypes that are freed while an exchange uses them, as MPI allows. A new type with the same
+// handle must not be mistaken for the one given.
 #include <cstddef>
 #include <deque>
 #include <functional>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace testing;
 
-constexpr int values = 40;  // in a block: every other one of its places
+constexpr int values = 40;  // in a block, at every other place
 constexpr int places = 2 * values;
 
 MPI_Datatype make(MPI_Datatype layout) {
@@ -25,7 +25,8 @@ MPI_Datatype make(MPI_Datatype layout) {
   return block;
 }
 
-/// Every other value of as many bytes as `decoy`, which has the first ones.
+/// Returns a type of every other value, with as many bytes as `decoy`, which holds the first
+/// values.
 MPI_Datatype strided() {
   MPI_Datatype layout = MPI_DATATYPE_NULL;
   MPI_Type_vector(values, 1, 2, MPI_INT64_T, &layout);
@@ -38,7 +39,7 @@ MPI_Datatype decoy() {
   return make(layout);
 }
 
-/// Frees a type and makes others, of which one takes its handle where MPI uses handles again.
+/// Frees a type and makes others. One of them gets its handle, if MPI reuses handles.
 class Freed {
  public:
   explicit Freed(MPI_Datatype& type) {
@@ -55,7 +56,7 @@ class Freed {
   MPI_Datatype decoys_[4];
 };
 
-/// A ring in both directions. What edge e sends is edge e's at the other end.
+/// A ring in both directions. Edge e of a rank is edge e at the other end.
 struct Ring {
   int rank = world_rank();
   int size = world_size();
@@ -121,8 +122,8 @@ TEST(a_type_may_be_freed_while_a_persistent_request_uses_it) {
 }
 
 TEST(a_type_may_be_freed_while_a_call_waits_for_its_turn) {
-  // Rank 0 fails in its first call, and has no room to take in what the others will send to it. What it
-  // calls later goes by other tags, or waits, and each call gets its own data.
+  // Rank 0's first call fails, and cannot allocate memory for what the other ranks send. Its later
+  // calls use other tags, or wait, and each call gets its own data.
   Ring ring("direct");
   if (ring.size < 2) skip("needs 2 ranks");
   constexpr int calls = 20;
@@ -154,7 +155,7 @@ TEST(a_type_may_be_freed_while_a_call_waits_for_its_turn) {
   }
   for (int call = 0; call < calls; ++call) {
     const auto at = static_cast<std::size_t>(call);
-    if (requests[at] == VICINAL_REQUEST_NULL) continue;  // of the call that has failed
+    if (requests[at] == VICINAL_REQUEST_NULL) continue;  // of the failed call
     const bool spoilt = call == 0 && (ring.sources[0] == 0 || ring.sources[1] == 0);
     const int code = vicinal_wait(&requests[at]);
     CHECK_EQUAL(code != MPI_SUCCESS, spoilt);

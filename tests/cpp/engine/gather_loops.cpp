@@ -1,4 +1,5 @@
-// Allgathers over all ranks that come again and again: by a plan, or by MPI's own, as all ranks have measured.
+// Repeated allgathers over all ranks: by a plan or by MPI's own collective, as all ranks have
+// measured.
 #include "collectives/gather_loops.hpp"
 
 #include <mpi.h>
@@ -7,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "api/arguments.hpp"
 #include "check.hpp"
-#include "choose/verdicts.hpp"
-#include "collectives/c_api_arguments.hpp"
+#include "choose/decisions.hpp"
 #include "collectives/call.hpp"
 #include "world.hpp"
 
@@ -19,10 +20,10 @@ namespace {
 using namespace testing;
 
 const BlockSizes word{8};
-/// More calls than it takes until one way is taken for good.
+/// More calls than a contest needs to decide.
 constexpr int enough = 260;
 
-/// The allgathers of a communicator whose messages are dear inside of its regions.
+/// Allgathers of a communicator with expensive messages inside its regions.
 class Loops {
  public:
   explicit Loops(const char* bias) {
@@ -38,7 +39,7 @@ class Loops {
         Graph::complete(mpi::Communicator::of(comm_), std::move(settings), std::nullopt));
   }
 
-  /// A blocking call, which must bring what it is to. Whether by a plan.
+  /// Runs a blocking call and checks its data. Returns whether it used a plan.
   bool call(int number) {
     std::int64_t mine = 1000 * number + world_rank();
     std::vector<std::int64_t> all(static_cast<std::size_t>(world_size()), -1);
@@ -51,7 +52,7 @@ class Loops {
     } else {
       MPI_Allgather(&mine, 1, MPI_INT64_T, all.data(), 1, MPI_INT64_T, comm_);
       if (way.contest != nullptr) {
-        const Claim claim(*way.contest);
+        const ActivityLock lock(*way.contest);
         way.contest->note(way.number, 1000);
       }
     }
@@ -60,7 +61,7 @@ class Loops {
     }
     return way.queue != nullptr;
   }
-  /// How many of these go by a plan.
+  /// Returns how many of the calls used a plan.
   int calls(int first, int last) {
     int by_plan = 0;
     for (int number = first; number < last; ++number) by_plan += call(number) ? 1 : 0;
@@ -85,7 +86,7 @@ bool has_regions() { return world_size() >= 4; }
 TEST(blocking_allgathers_go_by_what_was_the_quickest) {
   if (!has_regions()) skip("needs several regions");
   for (const bool is_plans : {false, true}) {
-    forget_verdicts();
+    forget_decisions();
     Loops loops(is_plans ? for_plans : for_mpi);
     const int tried = loops.calls(0, enough);
     CHECK(tried > 0 && tried < enough);
@@ -98,7 +99,7 @@ TEST(blocking_allgathers_go_by_what_was_the_quickest) {
 
 TEST(a_later_loop_of_the_same_allgathers_knows_what_was_the_quickest) {
   if (!has_regions()) skip("needs several regions");
-  forget_verdicts();
+  forget_decisions();
   const auto by_plan = [] {
     Loops loops(for_mpi);
     return loops.calls(0, enough);

@@ -1,4 +1,4 @@
-// When a plan for an allgather over all ranks is expected to be better than what MPIs do.
+// Prices: conditions under which a planned allgather over all ranks should beat MPI's own.
 #include "collectives/gather_price.hpp"
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Indices that lie between those that a rank owns are not its own, however the halo is formed.
+// Indices in a gap between those that a rank owns are not its own, however the halo is formed.
 #include <vector>
 
 #include "world.hpp"
@@ -37,7 +37,8 @@ TEST(halo_refuses_indices_in_gaps_of_what_is_owned) {
   const int next = around(world_rank() + 1, world_size());
   const bool mine = world_rank() == world_size() / 2;
   for (const bool with_owners : {false, true}) {
-    // Before a run, after one, in the middle of a gap, and a run of needed ones that reaches into one.
+    // Before a run, after one, in the middle of a gap, and a run of needed indices that extends
+    // into a gap.
     for (const Indices& wrong : {Indices{6}, Indices{3}, Indices{12}, Indices{1, 2, 3, 4},
                                  Indices{2, 3, 7}, Indices{8, 9}, Indices{21}}) {
       Indices needed{100 * next + 7};

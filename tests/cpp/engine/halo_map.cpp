@@ -1,4 +1,5 @@
-// Halos formed from global indices, against what every rank can work out when all tell all.
+// Halos formed from global indices, compared with a reference that every rank computes from all
+// lists.
 #include "discovery/halo_map.hpp"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ using Indices = std::vector<Index>;
 
 std::shared_ptr<mpi::Communicator> world() { return mpi::Communicator::of(MPI_COMM_WORLD); }
 
-/// Every rank's list. Polled, since ranks may outnumber cores.
+/// Returns every rank's list. Its collectives poll, since ranks may outnumber cores.
 std::vector<Indices> gather_all(Indices mine) {
   const Index count = static_cast<Index>(mine.size());
   const Indices counts = mpi::allgather(world()->handle(), std::span(&count, 1));
@@ -42,7 +43,7 @@ std::vector<Indices> gather_all(Indices mine) {
   return lists;
 }
 
-/// The distinct needed indices by owner, ascending.
+/// Returns the distinct needed indices by owner, ascending.
 std::map<int, std::set<Index>> by_owner(const Indices& needed, const std::map<Index, int>& owner) {
   std::map<int, std::set<Index>> result;
   for (const Index index : needed) result[owner.at(index)].insert(index);
@@ -129,7 +130,7 @@ void check_map(const HaloMap& map, const Indices& owned, const Indices& needed) 
   check_sending(map, owned, gather_all(needed), owner);
 }
 
-/// Some of the indices below `limit`, with duplicates, in one of several orders.
+/// Draws some of the existing indices, with duplicates, in one of several orders.
 Indices random_needed(std::mt19937& random, Index limit, const std::vector<Index>& existing) {
   Indices needed;
   if (limit == 0 || random() % 4 == 0) return needed;
@@ -151,7 +152,7 @@ TEST(halo_of_ranges_matches_a_reference) {
   std::mt19937 shared(5);
   std::mt19937 own(static_cast<unsigned>(communicator->rank() + 77));
   for (int round = 0; round < 12; ++round) {
-    // Ranges of random length in a random order of ranks, empty ones among them, gaps between.
+    // Ranges of random length in a random order of ranks, some of them empty, with gaps between.
     std::vector<int> order(static_cast<std::size_t>(size));
     std::iota(order.begin(), order.end(), 0);
     if (round % 2 == 1) std::shuffle(order.begin(), order.end(), shared);
@@ -216,7 +217,7 @@ TEST(halo_runs_are_as_long_as_they_can_be) {
   const int size = communicator->size();
   const Index first = Index{100} * communicator->rank();
   const Index next = Index{100} * ((communicator->rank() + 1) % size);
-  // The first fifty of the next rank, twice, and then five of them backwards.
+  // The first fifty indices of the next rank, twice, and then five of them backwards.
   Indices needed;
   for (Index i = 0; i < 100; ++i) needed.push_back(next + i % 50);
   for (Index i = 0; i < 5; ++i) needed.push_back(next + 49 - i);
@@ -227,7 +228,7 @@ TEST(halo_runs_are_as_long_as_they_can_be) {
   CHECK_EQUAL(map.pattern.in.front().slots.size(), std::size_t{2 + 5});
 }
 
-/// The culprit throws `fault`, the others that it was elsewhere; all with the text.
+/// Checks that the culprit throws `fault` and the other ranks Fault::elsewhere, all with `text`.
 template <class Action>
 void check_agreed(int culprit, Fault fault, const std::string& text, Action form) {
   CHECK_THROWS(world()->rank() == culprit ? fault : Fault::elsewhere, form(), text);

@@ -1,10 +1,10 @@
-// Ranks without edges that lead for others, as a program may allow them to: who waits for one says so, and one that
-// means something else is told.
+// Ranks without edges that lead for other ranks, if a program allows it. A rank that waits for such
+// a leader reports it, and a leader with other arguments gets an error.
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "collectives/c_api_shared.hpp"
+#include "api/shared.hpp"
 #include "collectives/request.hpp"
 #include "world.hpp"
 
@@ -13,7 +13,8 @@ namespace {
 
 using namespace testing;
 
-/// Regions of two. Each rank exchanges with all others but the second one, which has no edges, and leads for the first.
+/// Regions of two ranks. Rank 1 has no edges, and leads for rank 0. All other ranks exchange with
+/// each other.
 struct Leading {
   int rank = world_rank();
   int size = world_size();
@@ -77,7 +78,8 @@ TEST(a_leader_without_edges_that_gives_blocks_of_another_size_is_told) {
   const bool is_idle = world.rank == world.idle;
   std::vector<int> given(2), taken(2);
   std::string said;
-  // Until a plan is in effect nothing goes through leaders, and the size of a rank without edges says nothing.
+  // Until a plan takes effect, no data go through leaders, and the block size of a rank without
+  // edges has no effect.
   for (int call = 0; call < 24 && said.empty(); ++call) {
     world.receive.assign(world.peers.size(), -1);
     vicinal_request request = VICINAL_REQUEST_NULL;
@@ -95,7 +97,8 @@ TEST(a_leader_without_edges_that_gives_blocks_of_another_size_is_told) {
     MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, world.comm);
     if (failed != 0) break;
   }
-  // The leader says what is wrong; who waits for it says so, too, or is referred to it.
+  // The leader reports the mismatch. A rank that waits for it reports the same, or refers to the
+  // leader.
   const bool says = said.find("must use the same element size") != std::string::npos;
   const bool refers = said.find("failed on rank 1") != std::string::npos;
   if (is_idle) CHECK(says);

@@ -1,5 +1,5 @@
-// Plans may be started in any order, on any rank, many at a time, over several graphs of one
-// communicator: tags and slots of their own keep them apart.
+// Many plans may be started in any order on each rank, over several graphs of one communicator.
+// Each plan has its own tags and slots.
 #include <algorithm>
 #include <deque>
 #include <numeric>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace testing;
 
-/// 0, 1, ... in an order that differs from rank to rank and round to round.
+/// Returns 0, 1, ... in an order that differs by rank and round.
 std::vector<std::size_t> shuffled(std::size_t count, int rank, int round) {
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -23,7 +23,7 @@ std::vector<std::size_t> shuffled(std::size_t count, int rank, int round) {
 
 int rounds_for(int few_ranks) { return world_size() <= 4 ? few_ranks : few_ranks / 5; }
 
-/// Each rank owns four indices and needs some of the next two ranks'.
+/// Each rank owns four indices, and needs some of the next two ranks' indices.
 struct HaloCase {
   std::int64_t rank;
   std::int64_t size;
@@ -159,7 +159,7 @@ TEST(a_halo_runs_as_many_exchanges_as_it_was_made_for) {
       CHECK(forward[k] == VICINAL_REQUEST_NULL);
       const int stamp = round * most + static_cast<int>(k);
       CHECK(ghosts[k] == test.ghosts(stamp));
-      // Indices 0, 2 and 3 are wanted twice: by the rank before and by the one before that.
+      // Two ranks need indices 0, 2 and 3: the previous one, and the one before it.
       for (const std::size_t i : {0U, 2U, 3U}) CHECK_EQUAL(sums[k][i], 2 * owned[k][i]);
       CHECK_EQUAL(sums[k][1], 0);
     }

@@ -1,5 +1,5 @@
-// Plans whose operations on the user's memory are still under way when something else happens: others go on, a
-// fault comes, the plan is given up, its owner lets go of it.
+// Plans whose operations on user memory are unfinished when something else happens. Other
+// executions run, a fault arrives, the plan is abandoned, or its owner releases it.
 #include <mpi.h>
 
 #include <memory>
@@ -9,7 +9,7 @@
 #include "arrays.hpp"
 #include "check.hpp"
 #include "collectives/graph.hpp"
-#include "execute/execution.hpp"
+#include "execute/agreed_plan.hpp"
 #include "memory/delayed_memory.hpp"
 #include "mpi/drive.hpp"
 #include "world.hpp"
@@ -21,7 +21,7 @@ using namespace testing;
 
 constexpr std::int64_t untouched = -77;
 
-/// Nothing finishes while it exists.
+/// No job finishes while it exists.
 class Hold {
  public:
   Hold() { delayed_memory().hold(); }
@@ -35,7 +35,8 @@ std::vector<std::int64_t> repeated(int count, std::int64_t value) {
   return std::vector<std::int64_t>(static_cast<std::size_t>(count), value);
 }
 
-/// Edges from rank 0 to rank 1, and from rank 2 to rank 1 where there is one: one number each.
+/// Edges from rank 0 to rank 1 and, with two senders, from rank 2 to rank 1; each carries one
+/// number.
 struct OneWay {
   int rank = world_rank();
   Pattern pattern;
@@ -74,10 +75,10 @@ Binding binding_of(const Source& source, Target& target) {
   return binding;
 }
 
-/// What an execution ends with, if not well.
-std::optional<Fault> fault_of(Execution& execution) {
+/// Returns the fault with which an execution ends, if any.
+std::optional<Fault> fault_of(const Execution& execution) {
   try {
-    execution.wait();
+    execution->wait();
   } catch (const Error& error) {
     return error.fault();
   }
@@ -94,8 +95,8 @@ TEST(one_plan_serves_buffers_of_several_kinds) {
   const HostArray near_source(repeated(1, 5));
   const DelayedArray far_source(repeated(1, 6));
   const auto exchange = [&](const auto& source, auto target, std::int64_t sent) {
-    execution.start(binding_of(source, target));
-    execution.wait();
+    execution->start(binding_of(source, target));
+    execution->wait();
     if (test.rank == 1) CHECK(target.values() == repeated(1, sent));
   };
   const auto near_target = [] { return HostArray(repeated(1, untouched)); };
@@ -119,20 +120,20 @@ TEST(what_never_finishes_holds_up_nobody_else) {
   DelayedArray target(repeated(1, untouched));
   {
     const Hold hold;
-    held.start(binding_of(source, target));
+    held->start(binding_of(source, target));
     for (int round = 0; round < 3; ++round) {
-      other.start(binding_of(from, to));
-      other.wait();
+      other->start(binding_of(from, to));
+      other->wait();
       if (slow.rank == 1) CHECK(to.values() == repeated(1, 6));
-      // Where an operation of this rank's is to finish first, it has not.
-      if (slow.rank < 2) CHECK(!held.advance());
+      // The execution must not complete while the jobs are held.
+      if (slow.rank < 2) CHECK(!held->test());
       MPI_Barrier(MPI_COMM_WORLD);
     }
     CHECK(target.values() == repeated(1, untouched));
     if (slow.rank == 0) CHECK(delayed_memory().under_way() > 0);
   }
   MPI_Barrier(MPI_COMM_WORLD);
-  held.wait();
+  held->wait();
   if (slow.rank == 1) CHECK(target.values() == repeated(1, 5));
   CHECK_EQUAL(delayed_memory().under_way(), 0);
 }
@@ -148,7 +149,7 @@ TEST(a_failing_job_is_a_fault_of_what_depends_on_it) {
       const bool fails = round % 2 == 0;
       if (fails && test.rank == 0) delayed_memory().fail_next();
       std::optional<Fault> fault;
-      execution.start(binding_of(source, target));
+      execution->start(binding_of(source, target));
       fault = fault_of(execution);
       if (fails && test.rank == 0) CHECK(fault == Fault::memory);
       if (fails && test.rank == 1) CHECK(fault == Fault::elsewhere);
@@ -171,12 +172,12 @@ TEST(a_fault_elsewhere_leaves_a_job_under_way_alone) {
     std::optional<Hold> hold;
     if (test.rank == 0) hold.emplace();
     if (test.rank == 2) {
-      execution.start_at_fault();
+      execution->start_after_failure();
     } else {
-      execution.start(binding_of(source, target));
+      execution->start(binding_of(source, target));
     }
-    // Rank 1 has heard of the fault before rank 0 has what it sends.
-    for (int poll = 0; poll < 100 && test.rank < 2; ++poll) CHECK(!execution.advance());
+    // Rank 1 learns of the fault before rank 0 has packed what it sends.
+    for (int poll = 0; poll < 100 && test.rank < 2; ++poll) CHECK(!execution->test());
     MPI_Barrier(MPI_COMM_WORLD);
     hold.reset();
     const std::optional<Fault> fault = fault_of(execution);
@@ -196,18 +197,18 @@ TEST(an_abandoned_plan_drops_its_jobs) {
   Execution execution(test.plan, false, 0);
   const DelayedArray source(repeated(1, 5));
   DelayedArray target(repeated(1, untouched));
-  execution.start(binding_of(source, target));
-  execution.wait();
+  execution->start(binding_of(source, target));
+  execution->wait();
   target.fill(repeated(1, untouched));
   MPI_Barrier(MPI_COMM_WORLD);
   const int before = delayed_memory().under_way();
   const Hold hold;
-  // Rank 0's data have left when rank 1 cannot take them home.
+  // Rank 0's data are sent, but rank 1 cannot copy them into its target.
   if (test.rank == 0) Hold::let_go();
-  execution.start(binding_of(source, target));
-  if (test.rank == 0) execution.wait();
+  execution->start(binding_of(source, target));
+  if (test.rank == 0) execution->wait();
   while (test.rank == 1 && delayed_memory().under_way() == before) {
-    CHECK(!execution.advance());
+    CHECK(!execution->test());
   }
   if (test.rank == 0) {
     MPI_Recv(nullptr, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -231,7 +232,7 @@ TEST(an_execution_let_go_of_ends_before_its_memory_does) {
     {
       const DelayedArray source(repeated(1, round));
       Execution execution(test.plan, false, 0);
-      execution.start(binding_of(source, target));
+      execution->start(binding_of(source, target));
     }
     CHECK_EQUAL(delayed_memory().under_way(), 0);
     if (test.rank == 1) CHECK(target.values() == repeated(1, round));

@@ -1,11 +1,11 @@
-// What other ranks still need of a rank that waits for something else, has failed, or has been told another
-// size.
+// Work that other ranks still need from a rank that waits for something else, has failed, or was
+// given another size.
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "execute/activity.hpp"
 #include "memory/kind.hpp"
+#include "progress/activity.hpp"
 #include "world.hpp"
 
 namespace vicinal::keeping_step_tests {
@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing;
 
-/// Everyone sends as many bytes to everyone, but for one rank that has its own idea of how many.
+/// An all-to-all of equal blocks, in which one rank may use another size.
 struct Blocks {
   Duplicate comm;
   GraphHandle graph;
@@ -28,7 +28,7 @@ struct Blocks {
                                 {"vicinal_regions", few_regions(size)}},
                           &graph));
   }
-  /// What the call returns; what was received is right where that is a success.
+  /// Returns the call's error code; checks the received data after a success.
   int run(int bytes, int round) const {
     const auto length = static_cast<std::size_t>(bytes);
     const auto value = [&](int from) {
@@ -74,8 +74,8 @@ void sizes_that_differ(int usual, int other) {
 }  // namespace
 
 TEST(who_waits_for_what_is_direct_relays_as_well) {
-  // Half of the ranks wait for a direct exchange first, for which the others have no time before they have
-  // what the former relay.
+  // Half of the ranks complete a direct exchange first. The other half starts it only after the
+  // relayed exchange, for which the first half must relay.
   for (const char* local : {"shared", "messages"}) {
     const Duplicate comm;
     const int size = world_size();
@@ -97,7 +97,8 @@ TEST(who_waits_for_what_is_direct_relays_as_well) {
 }
 
 TEST(strict_progress_lets_mpi_block_between_start_and_wait) {
-  // Every second rank blocks inside MPI until another has its exchange: as a leader it would be missed.
+  // Odd ranks block inside MPI until the rank before has completed its exchange. They must not be
+  // leaders.
   const int rank = world_rank(), size = world_size();
   if (!kind_of(&size).is_reachable()) skip("needs memory from which MPI sends by itself");
   const Duplicate comm;
@@ -147,7 +148,7 @@ TEST(calls_that_are_over_are_forgotten) {
     int received[] = {-1, -1};
     RequestHandle request;
     SUCCEEDS(vicinal_ineighbor_alltoall(sent, 1, MPI_INT, received, 1, MPI_INT, graph, &request));
-    // All is there when it is waited for.
+    // All data have arrived before the wait.
     MPI_Request others = MPI_REQUEST_NULL;
     MPI_Ibarrier(comm, &others);
     for (int done = 0; done == 0;) MPI_Test(&others, &done, MPI_STATUS_IGNORE);
@@ -193,8 +194,8 @@ TEST(block_sizes_that_differ_are_told_and_forgotten) {
 }
 
 TEST(who_packs_first_with_another_size_is_told_of_by_who_sends_it_on) {
-  // One half of the ranks sends to the other, by a leader. One of them packs where the exchange before has
-  // had room, before the leader knows that all others have another size.
+  // Half of the ranks send to the other half through a leader. One sender packs into its free slot
+  // first. Only later does the leader learn that all others use another size.
   const Forgiving forgiving;
   const int size = world_size(), rank = world_rank(), half = size / 2;
   if (size < 4) testing::skip("needs 4 ranks");

@@ -1,4 +1,5 @@
-// More elements than an int can count, in one message. Runs on two ranks, and beside a third, where there is memory for it.
+// More elements than an int can count, in one message. Runs on two ranks, or on three of which one
+// is idle, if memory suffices.
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -12,7 +13,7 @@ namespace {
 
 using namespace testing;
 
-/// What the system could still give to programs, in bytes; 0 where it does not say.
+/// Returns the memory that the system has available, in bytes; 0 if unknown.
 std::int64_t available_memory() {
   std::ifstream file("/proc/meminfo");
   std::string key, unit;
@@ -26,14 +27,15 @@ std::int64_t available_memory() {
 
 constexpr MPI_Count count = (MPI_Count{1} << 31) + 24;
 
-/// The first of the values sent, which come again and again: two that lie a power of two apart differ, since 251 is a prime.
+/// Returns the first values sent, which then repeat. 251 is prime, so values a power of two apart
+/// differ.
 std::vector<char> first_values() {
   std::vector<char> values(std::size_t{251} * 4096);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<char>(i % 251);
   return values;
 }
 
-/// Calls `action` with each part of `data` that may hold all first values, or as many of them as are left.
+/// Calls `action` for each part of `data` of at most `length` elements.
 template <class Action>
 void for_each_part(std::vector<char>& data, std::size_t length, Action action) {
   for (std::size_t begin = 0; begin < data.size(); begin += length) {
@@ -63,7 +65,8 @@ void verify(std::vector<char>& data, const char* what) {
 
 TEST(more_elements_than_an_int_counts) {
   if (world_size() != 2 && world_size() != 3) skip("takes 2 ranks or 3, and gigabytes of two");
-  int enough = available_memory() > 4 * count ? 1 : 0;  // of both ranks, and as much for MPI
+  // for both ranks, and the same again for MPI
+  int enough = available_memory() > 4 * count ? 1 : 0;
   MPI_Allreduce(MPI_IN_PLACE, &enough, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (enough == 0) skip("needs " + std::to_string(4 * count / 1'000'000'000) + " GB of memory");
   const Duplicate comm;
@@ -79,7 +82,7 @@ TEST(more_elements_than_an_int_counts) {
     SUCCEEDS(create_graph(comm, sources, destinations,
                           Hints{{"vicinal_strategy", strategy}, {"vicinal_regions", "blocks:1"}},
                           &graph));
-    // Straight with the user's datatype, and by a plan in bytes.
+    // First directly with the user's datatype, then by a plan in bytes.
     SUCCEEDS(vicinal_neighbor_alltoallv_c(data.data(), counts, places, MPI_CHAR, data.data(),
                                           counts, places, MPI_CHAR, graph));
     if (receives) {

@@ -1,6 +1,6 @@
-// Buffers as users have them: derived datatypes, different on either side but matching, displacements
-// in any order, overlapping where they may, several edges between two ranks, edges to oneself. What
-// must arrive is what the MPI's own MPI_Neighbor_alltoallv makes arrive.
+// Typical user buffers: derived datatypes that differ between sides but match, displacements in any
+// order, and overlaps where allowed. Several edges between two ranks, and self-edges. Results must
+// equal those of MPI_Neighbor_alltoallv.
 #include <algorithm>
 
 #include "world.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using namespace testing;
 
-/// A datatype, committed and freed.
+/// A datatype that is committed, and freed at the end of its scope.
 class Type {
  public:
   explicit Type(MPI_Datatype type) : type_(type) { MPI_Type_commit(&type_); }
@@ -35,14 +35,14 @@ MPI_Datatype resized(MPI_Datatype of, MPI_Aint lower_bound, MPI_Aint extent) {
   return type;
 }
 
-/// Elements `places` of an array of `of`; the type extends over `extent` elements.
+/// Returns blocks of `of`, with the given lengths and places.
 MPI_Datatype indexed(std::vector<int> lengths, std::vector<int> places, MPI_Datatype of) {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   MPI_Type_indexed(static_cast<int>(lengths.size()), lengths.data(), places.data(), of, &type);
   return type;
 }
 
-/// An int and a double, `gap` bytes apart, in `extent` bytes.
+/// Returns an int and a double at the given byte offsets, in `extent` bytes.
 MPI_Datatype pair_type(MPI_Aint number_at, MPI_Aint value_at, MPI_Aint extent) {
   const int lengths[] = {1, 1};
   const MPI_Aint places[] = {number_at, value_at};
@@ -73,7 +73,7 @@ std::vector<unsigned char> pattern_of(int rank, int round) {
   return bytes;
 }
 
-/// Runs the exchange by MPI and by each strategy, twice each, in the `_c` form too.
+/// Compares each strategy with MPI, twice each, also in the `_c` form.
 void compare_with_mpi(const Side& send, const Side& receive, bool weights_empty = false) {
   const int rank = world_rank();
   const auto in = static_cast<int>(receive.ranks.size());
@@ -125,7 +125,7 @@ void compare_with_mpi(const Side& send, const Side& receive, bool weights_empty 
   MPI_Comm_free(&reference);
 }
 
-/// Ranks one ahead, two ahead, one behind, oneself, and one ahead again.
+/// One ahead, two ahead, one behind, the rank itself, and one ahead again.
 const std::vector<int> shifts{1, 2, -1, 0, 1};
 
 std::vector<int> peers(int sign) {
@@ -142,12 +142,12 @@ std::vector<int> times(std::vector<int> values, int factor) {
 }  // namespace
 
 TEST(plain_types_in_any_place) {
-  // Zero counts, gaps, negative and descending displacements; on the send side overlapping ones.
+  // Zero counts, gaps, negative and descending displacements; they overlap on the send side.
   compare_with_mpi({peers(1), {3, 0, 5, 2, 4}, {-7, 0, -5, -7, -6}, MPI_DOUBLE},
                    {peers(-1), {3, 0, 5, 2, 4}, {40, 0, -60, 7, -3}, MPI_DOUBLE});
   compare_with_mpi({peers(1), {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}, MPI_INT},
                    {peers(-1), {0, 0, 0, 0, 0}, {1, 2, 3, 4, 5}, MPI_INT});
-  // The same bytes as other numbers of another type.
+  // 64-bit integers, with overlapping send displacements.
   compare_with_mpi({peers(1), {2, 1, 1, 1, 2}, {0, 2, 0, 0, 1}, MPI_INT64_T},
                    {peers(-1), {2, 1, 1, 1, 2}, {0, 2, 3, 4, 5}, MPI_INT64_T});
 }
@@ -184,7 +184,7 @@ TEST(types_with_other_bounds) {
   MPI_Datatype three = MPI_DATATYPE_NULL;
   MPI_Type_contiguous(3, MPI_INT, &three);
   const Type dense(three);
-  const Type shrunk(resized(three, 4, 4));  // each begins inside the one before
+  const Type shrunk(resized(three, 4, 4));  // each element begins inside the one before
   const Type below(resized(three, -8, 32));
   const std::vector<int> counts{2, 1, 0, 1, 2};
   const std::vector<int> places{0, 9, 20, 12, 5};
@@ -197,7 +197,7 @@ TEST(types_with_other_bounds) {
 TEST(ranks_without_neighbours_skip_everything) {
   const int rank = world_rank(), size = world_size();
   const Duplicate comm;
-  // Every third rank talks to the next such rank; the others have no edges.
+  // Every third rank sends to the next such rank; all others have no edges.
   const int with = (size + 2) / 3;
   const bool active = rank % 3 == 0;
   std::vector<int> sources, destinations;
@@ -240,7 +240,7 @@ TEST(ranks_without_neighbours_may_plan_too) {
 TEST(elements_of_one_identity_travel_once) {
   const Duplicate comm;
   const int rank = world_rank(), size = world_size();
-  // All edges of a rank carry the same three values, in orders of their own.
+  // All edges of a rank carry the same three values, each in its own order.
   const std::vector<int> to = peers(1), from = peers(-1);
   const GraphHandle graph = graph_of(comm, from, to, few_regions(size));
   Edges send(std::vector<int>(to.size(), 3)), receive(std::vector<int>(from.size(), 3));
@@ -275,14 +275,14 @@ TEST(identities_are_any_numbers_of_64_bits) {
   const int size = world_size();
   const std::vector<int> to = peers(1), from = peers(-1);
   const GraphHandle graph = graph_of(comm, from, to, few_regions(size));
-  // Numbers that are one number once they are multiplied by 8, and the ends of what there is.
+  // Numbers that become equal when multiplied by 8, and the limits of 64 bits.
   constexpr std::int64_t wraps = std::int64_t{1} << 61;
   const std::vector<std::int64_t> identities{
       5, 5 + wraps, 5 - wraps, 5 + 2 * wraps, 5 + 3 * wraps, -1, INT64_MAX, INT64_MIN, 6};
   const auto count = static_cast<int>(identities.size());
   Edges send(std::vector<int>(to.size(), count)), receive(std::vector<int>(from.size(), count));
   std::vector<std::int64_t> items;
-  // Each edge has another first one, so that the same identities lie elsewhere.
+  // Each edge starts with another identity, so that the places of identities differ.
   const auto which = [&](int edge, int i) { return (i + edge) % count; };
   for (int e = 0; e < static_cast<int>(to.size()); ++e) {
     for (int i = 0; i < count; ++i) {

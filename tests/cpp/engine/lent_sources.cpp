@@ -1,4 +1,4 @@
-// Sources in a GPU's memory that are lent to the peers of a host in the place of copies in slots.
+// GPU sources that peers of the host read through an IPC handle, instead of copies in slots.
 #include <algorithm>
 #include <cstring>
 #include <list>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "mpi/chores.hpp"
+#include "mpi/deferred.hpp"
 #include "unreachable_exchanges.hpp"
 #include "users_stream.hpp"
 
@@ -15,8 +15,8 @@ namespace {
 
 using namespace testing;
 
-/// Each rank owns some numbers, of which the next two need every second one, and one to one more of the last. What has been sent
-/// from stays until all ranks have let go of the halo.
+/// Each rank needs every second number of the next two ranks; even ranks also need the last number
+/// of the next rank. Sources remain allocated until all ranks have freed the halo.
 class Lending {
  public:
   static constexpr int owned = 6;
@@ -43,12 +43,12 @@ class Lending {
   }
   void let_go() { halo_.reset(); }
 
-  /// Memory of the program's that it gives back last of all.
+  /// Allocates a source that is freed last.
   DeviceArray& keep(const std::vector<std::int64_t>& values) {
     kept_.push_back(array_(values));
     return kept_.back();
   }
-  /// What this rank owns in a round.
+  /// Returns the values that this rank owns in a round.
   [[nodiscard]] std::vector<std::int64_t> given(int round) const {
     return numbers(owned, rank * owned + 1000 * round);
   }
@@ -62,7 +62,7 @@ class Lending {
     vicinal_request request = start(from);
     SUCCEEDS(vicinal_wait(&request));
   }
-  /// Of numbers that lie side by side in twos.
+  /// Exchanges pairs of adjacent numbers.
   void exchange_pairs(const std::int64_t* from, MPI_Datatype pair) {
     SUCCEEDS(vicinal_halo_exchange(*halo_, from, into_->data(), 1, pair));
   }
@@ -87,14 +87,14 @@ class Lending {
   std::unique_ptr<HaloHandle> halo_;
 };
 
-/// With both vendors' drivers, and nothing left behind.
+/// Runs a test with both vendors' drivers, and checks that nothing remains allocated.
 template <class Test>
 void by_both_drivers(Test test) {
   const Variable by("VICINAL_DEVICE_WAY", "lent");
   for (const char* const path : {DRIVER_DOUBLE_CUDA, DRIVER_DOUBLE_HIP}) {
     const DriverDouble gpu(path);
     const auto first = arrays_of(gpu.memory())({0});
-    UsersStream(gpu).be_followed(first);  // a device keeps what it needs for that
+    UsersStream(gpu).be_followed(first);  // the device keeps objects for this
     const long held = gpu.held();
     test(gpu);
     settle(gpu, held);
@@ -150,7 +150,7 @@ TEST(who_lends_its_source_copies_nothing) {
 TEST(sources_that_are_lent_may_lie_elsewhere_each_time) {
   by_both_drivers([](const DriverDouble& gpu) {
     Lending lending(gpu);
-    // More of them than peers keep open; some lie one behind the other in one allocation.
+    // More sources than peers keep open; some are consecutive parts of one allocation.
     std::vector<const std::int64_t*> sources;
     for (int i = 0; i < 6; ++i) {
       auto values = lending.given(i);
@@ -159,7 +159,7 @@ TEST(sources_that_are_lent_may_lie_elsewhere_each_time) {
       sources.push_back(lending.keep(values).data());
     }
     for (int turn = 0; turn < 40; ++turn) {
-      // Not all ranks have another one at the same time.
+      // Ranks change their sources at different times.
       const int which = turn * (lending.rank % 3) % 6;
       const bool later = (turn + lending.rank) % 4 == 1;
       lending.exchange(sources[static_cast<std::size_t>(which)] + (later ? Lending::owned : 0));
@@ -189,7 +189,7 @@ TEST(sources_are_lent_and_copied_in_turn) {
       return result;
     };
     for (int round = 0; round < 24; ++round) {
-      // Some cannot be shared, and some lie on the host.
+      // Some sources cannot be shared, and some lie on the host.
       gpu.set("no_sharing", (round + lending.rank) % 5 == 0 ? 1 : 0);
       const bool twos = round % 6 >= 4;
       const std::vector<std::int64_t> values =
@@ -245,7 +245,7 @@ TEST(a_stream_waits_for_what_was_lent) {
       source.fill(lending.given(round));
       vicinal_request request = lending.start(source.data());
       SUCCEEDS(vicinal_wait_on_stream(&request, users.stream()));
-      // A rank that calls the library no more has nobody waiting for it.
+      // From here on, no rank needs another one to call the library.
       MPI_Barrier(MPI_COMM_WORLD);
       users.await();
       lending.check(round);
@@ -255,9 +255,10 @@ TEST(a_stream_waits_for_what_was_lent) {
 
 TEST(what_was_lent_is_closed_when_the_exchange_is_freed) {
   by_both_drivers([](const DriverDouble& gpu) {
-    // Before what an end that is left to a stream leaves to the end of MPI.
+    // Unfinished deferred tasks, such as those of exchanges left to a stream, must not delay
+    // closing.
     const auto over = std::make_shared<bool>(false);
-    for (int chore = 0; chore < 3; ++chore) mpi::leave_chore([over] { return *over; });
+    for (int task = 0; task < 3; ++task) mpi::defer([over] { return *over; });
     Lending lending(gpu);
     DeviceArray& source = lending.keep(lending.given(0));
     UsersStream users(gpu);
@@ -306,7 +307,7 @@ TEST(a_call_that_fails_where_others_lend_is_told_and_the_next_one_is_right) {
       source.fill(lending.given(round));
       const bool fails = round % 3 == 1;
       const Forgiving forgiving;
-      // One rank has no source at all.
+      // Rank 0 passes a null source.
       const void* const from = fails && lending.rank == 0 ? nullptr : source.data();
       const int error =
           vicinal_halo_exchange(lending.halo(), from, lending.into().data(), 1, MPI_INT64_T);

@@ -1,5 +1,5 @@
-// What is made is given back: plans by the thousand, halos, communicators. And whatever is freed first,
-// the communicator of the user's above all, the rest stays usable.
+// Release of resources: thousands of plans, halos and communicators. Whatever is freed first, even
+// the user's communicator, other objects remain usable.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -13,13 +13,13 @@ namespace {
 
 using namespace testing;
 
-/// Left for MPI_Finalize and for the end of the process, as a program that cares little leaves them.
+/// Left to MPI_Finalize and the end of the process, as careless programs do.
 RequestHandle forgotten_request;
 HaloHandle forgotten_halo;
 GraphHandle forgotten_graph;
 std::vector<std::int64_t> forgotten_values(1024);
 
-/// A halo in which each rank owns two indices and needs those of its two neighbours in a ring.
+/// A halo in which each rank owns two indices, and needs those of both neighbors in a ring.
 struct Ring {
   std::int64_t rank;
   std::int64_t size;
@@ -45,7 +45,8 @@ struct Ring {
   }
 };
 
-/// That many on up to three ranks; a fraction of it on more, where each planning costs milliseconds.
+/// Returns `many` on up to three ranks, and a fraction on more, where each planning takes
+/// milliseconds.
 int few_where_ranks_share_cores(int many) {
   const int size = world_size();
   return size <= 3 ? many : size <= 4 ? many / 5 : size <= 8 ? many / 15 : many / 50;
@@ -105,7 +106,7 @@ TEST(the_communicator_may_be_freed_first) {
   Exchange made_after(shifts, "direct");
   made_after.start(7);
   made_before.start(7);
-  // Errors still find their way: the communicator had asked for them to be returned.
+  // Errors are still returned, as was set for the communicator.
   vicinal_request request = made_after.handle();
   FAILS(MPI_ERR_REQUEST, vicinal_start(&request), "started again");
   shifts.free_graph();

@@ -1,4 +1,4 @@
-// Letters and the driver that runs planners over MPI.
+// Control messages, and the driver that runs planners over MPI.
 #include "mpi/mailbox.hpp"
 
 #include <algorithm>
@@ -19,10 +19,10 @@ std::shared_ptr<Communicator> world() { return Communicator::of(MPI_COMM_WORLD);
 
 ConversationKey fresh_key() { return {next_graph_number(*world()), 0}; }
 
-void wait_for(Mailbox& mailbox, ConversationKey key, int superstep, std::size_t letters) {
+void wait_for(Mailbox& mailbox, ConversationKey key, int superstep, std::size_t messages) {
   poll_until([&] {
     mailbox.collect();
-    return mailbox.count(key, superstep) >= letters;
+    return mailbox.count(key, superstep) >= messages;
   });
 }
 
@@ -33,11 +33,11 @@ void wait_until_sent(Mailbox& mailbox) {
   });
 }
 
-TEST(mailbox_sorts_letters_by_sender_then_as_sent) {
+TEST(mailbox_sorts_messages_by_sender_then_as_sent) {
   const auto communicator = world();
   Mailbox& mailbox = communicator->mailbox();
   const ConversationKey key = fresh_key();
-  // The first letter of each is large, and so completes after those that follow it.
+  // The first control message to each peer is large, and thus completes after the later ones.
   const std::vector<std::size_t> lengths{300000, 1, 0, 5};
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     for (int peer = 0; peer < communicator->size(); ++peer) {
@@ -47,14 +47,14 @@ TEST(mailbox_sorts_letters_by_sender_then_as_sent) {
   }
   const auto expected = lengths.size() * static_cast<std::size_t>(communicator->size());
   wait_for(mailbox, key, 3, expected);
-  const std::vector<Letter> letters = mailbox.take(key, 3);
-  CHECK_EQUAL(letters.size(), expected);
+  const std::vector<ControlMessage> messages = mailbox.take(key, 3);
+  CHECK_EQUAL(messages.size(), expected);
   for (std::size_t i = 0; i < expected; ++i) {
     const int peer = static_cast<int>(i / lengths.size());
     const std::size_t which = i % lengths.size();
-    CHECK_EQUAL(letters[i].peer, peer);
-    CHECK_EQUAL(letters[i].words.size(), lengths[which]);
-    for (const std::int64_t word : letters[i].words) {
+    CHECK_EQUAL(messages[i].peer, peer);
+    CHECK_EQUAL(messages[i].words.size(), lengths[which]);
+    for (const std::int64_t word : messages[i].words) {
       if (word != peer * 10 + static_cast<int>(which)) CHECK_EQUAL(word, peer * 10);
     }
   }
@@ -84,23 +84,23 @@ TEST(mailbox_keeps_conversations_apart) {
   CHECK((mailbox.take(other, 0).front().words == Words{3}));
 }
 
-TEST(mailbox_sends_all_letters_to_a_rank_in_one_message) {
+TEST(mailbox_sends_all_control_messages_to_a_rank_in_one) {
   const auto communicator = world();
   Mailbox& mailbox = communicator->mailbox();
   const ConversationKey key = fresh_key();
   const int rank = communicator->rank(), size = communicator->size();
-  std::vector<Letter> letters;
+  std::vector<ControlMessage> messages;
   for (int i = 0; i < 3; ++i) {
     for (int peer = 0; peer < size; ++peer) {
-      letters.push_back({peer, Words(static_cast<std::size_t>(i), 10 * rank + i)});
+      messages.push_back({peer, Words(static_cast<std::size_t>(i), 10 * rank + i)});
     }
   }
-  for (int peer = 0; peer < size; ++peer) letters.push_back({peer, {rank}, 4});
-  // Those that are read later go by themselves.
-  CHECK_EQUAL(mailbox.post_all(key, 0, std::move(letters)),
+  for (int peer = 0; peer < size; ++peer) messages.push_back({peer, {rank}, 4});
+  // Control messages for a later superstep are sent separately.
+  CHECK_EQUAL(mailbox.post_all(key, 0, std::move(messages)),
               static_cast<std::size_t>(2 * (size - 1)));
   wait_for(mailbox, key, 0, 3 * static_cast<std::size_t>(size));
-  const std::vector<Letter> now = mailbox.take(key, 0);
+  const std::vector<ControlMessage> now = mailbox.take(key, 0);
   CHECK_EQUAL(now.size(), 3 * static_cast<std::size_t>(size));
   for (std::size_t i = 0; i < now.size(); ++i) {
     const int peer = static_cast<int>(i / 3), which = static_cast<int>(i % 3);
@@ -108,7 +108,8 @@ TEST(mailbox_sends_all_letters_to_a_rank_in_one_message) {
     CHECK((now[i].words == Words(static_cast<std::size_t>(which), 10 * peer + which)));
   }
   wait_for(mailbox, key, 4, static_cast<std::size_t>(size));
-  for (const Letter& later : mailbox.take(key, 4)) CHECK((later.words == Words{later.peer}));
+  for (const ControlMessage& later : mailbox.take(key, 4))
+    CHECK((later.words == Words{later.peer}));
   wait_until_sent(mailbox);
 }
 
@@ -123,10 +124,10 @@ TEST(mailbox_keeps_the_order_where_shared_memory_is_full) {
     }
   }
   wait_for(mailbox, key, 0, each * static_cast<std::size_t>(communicator->size()));
-  const std::vector<Letter> letters = mailbox.take(key, 0);
-  for (std::size_t i = 0; i < letters.size(); ++i) {
-    CHECK_EQUAL(letters[i].peer, static_cast<int>(i / each));
-    CHECK((letters[i].words == Words(250, static_cast<std::int64_t>(i % each))));
+  const std::vector<ControlMessage> messages = mailbox.take(key, 0);
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    CHECK_EQUAL(messages[i].peer, static_cast<int>(i / each));
+    CHECK((messages[i].words == Words(250, static_cast<std::int64_t>(i % each))));
   }
   wait_until_sent(mailbox);
 }
@@ -134,24 +135,25 @@ TEST(mailbox_keeps_the_order_where_shared_memory_is_full) {
 TEST(mailbox_refuses_ranks_outside) {
   const auto communicator = world();
   CHECK_THROWS(Fault::rank, communicator->mailbox().post({}, 0, {communicator->size(), {}}),
-               "a letter to rank");
-  CHECK_THROWS(Fault::rank, communicator->mailbox().post({}, 0, {-1, {}}), "a letter to rank -1");
+               "a control message to rank");
+  CHECK_THROWS(Fault::rank, communicator->mailbox().post({}, 0, {-1, {}}),
+               "a control message to rank -1");
 }
 
 Task<std::int64_t> ask(Conversation& conversation, int peer, int from) {
-  std::vector<Letter> outbox(1, {peer, {peer}});
+  std::vector<ControlMessage> outbox(1, {peer, {peer}});
   const auto inbox = co_await conversation.exchange(std::move(outbox), Expected(from, "answer"));
   co_return inbox.front().words.front();
 }
 
-/// Each rank asks around the ring; the answer is the sum of what came in, over `rounds` supersteps.
+/// Each rank sends around the ring for `rounds` supersteps, and returns the sum of the answers.
 Task<std::int64_t> ring(Conversation& conversation, int rank, int size, int rounds) {
   std::int64_t sum = 0;
   for (int round = 0; round < rounds; ++round) {
     sum += co_await ask(conversation, (rank + round) % size, (rank + size - round % size) % size);
   }
-  // A superstep without letters.
-  std::vector<Letter> nothing;
+  // A superstep without control messages.
+  std::vector<ControlMessage> nothing;
   co_await conversation.exchange(std::move(nothing));
   co_return sum;
 }
@@ -166,8 +168,8 @@ TEST(drive_runs_a_conversation) {
 }
 
 Task<int> give_up(Conversation& conversation, int rank) {
-  std::vector<Letter> outbox(1, {rank, {}});
-  co_await conversation.exchange(std::move(outbox), Expected(rank, "letter"));
+  std::vector<ControlMessage> outbox(1, {rank, {}});
+  co_await conversation.exchange(std::move(outbox), Expected(rank, "control message"));
   fail(Fault::count, "rank ", rank, " gives up");
 }
 
@@ -211,7 +213,7 @@ TEST(drive_progresses_active_plans) {
   progress_calls = 0;
   const auto before = progress_hook;
   progress_hook = [] { ++progress_calls; };
-  // Each rank in turn comes late, so that all others have to wait.
+  // One rank at a time comes late, so that all other ranks have to wait.
   for (int late = 0; late < communicator->size(); ++late) {
     if (late == communicator->rank()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     Conversation conversation;
@@ -260,7 +262,7 @@ TEST(collectives_of_the_set_up) {
   for (int to = 0; to < size; ++to) contributions[static_cast<std::size_t>(to)] = 100 * to + rank;
   const std::int64_t sum = 100 * rank * size + size * (size - 1) / 2;
   CHECK_EQUAL(reduce_scatter(communicator->handle(), contributions), sum);
-  // Among the odd ranks and among the even ones, at the same time.
+  // Odd ranks and even ranks reduce among themselves, concurrently.
   std::vector<int> alike;
   for (int other = rank % 2; other < size; other += 2) alike.push_back(other);
   std::int64_t expected = 0;
@@ -271,8 +273,8 @@ TEST(collectives_of_the_set_up) {
 }
 
 TEST(discovery_building_blocks) {
-  // Nonblocking consensus: everyone sends to the next two, and knows only by the barrier that all
-  // has arrived.
+  // Nonblocking consensus: every rank sends to the next two. Only the barrier shows that all
+  // messages have arrived.
   const auto communicator = world();
   const int size = communicator->size();
   const int rank = communicator->rank();

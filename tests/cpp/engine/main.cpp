@@ -1,6 +1,6 @@
 // Runs all registered cases, or those whose name contains the argument, on all ranks. A case that
-// fails on any rank has failed, and one that any rank skips is skipped; the lowest such rank says
-// why. Where the others never come to the end of a case that has failed on one, that one ends the run.
+// fails on any rank has failed, and one that any rank skips is skipped. The lowest such rank
+// reports why. If other ranks never finish a case that failed on one rank, that rank ends the run.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -13,14 +13,15 @@
 #include <string>
 
 #include "check.hpp"
-#include "choose/verdicts.hpp"
+#include "choose/decisions.hpp"
 #include "driver_double.hpp"
 #include "memory/delayed_memory.hpp"
 #include "program_on_gpu.hpp"
 
 namespace {
 
-/// What the lowest rank with a message says; "" where none has one. The same on all ranks.
+/// Returns the message of the lowest rank that has one, or "". Collective; all ranks return the
+/// same.
 std::string lowest_message(const std::string& mine) {
   int rank = 0;
   int size = 0;
@@ -37,7 +38,7 @@ std::string lowest_message(const std::string& mine) {
   return text;
 }
 
-/// Ends a run in which a rank has failed in the middle of a case, where the others wait for it.
+/// Ends a run in which this rank has failed within a case, and the other ranks wait for it.
 void give_up(int) {
   constexpr char text[] = "the other ranks have not come to the end of this case: giving up\n";
   static_cast<void>(write(STDERR_FILENO, text, sizeof text - 1));
@@ -61,7 +62,7 @@ int main(int argc, char** argv) {
   if (memory != nullptr && std::strcmp(memory, "delayed") == 0) {
     vicinal::treat_host_memory_as(vicinal::delayed_memory());
   }
-  // "gpu" is the machine's own; "gpu-shared" that it goes that way.
+  // "gpu" is the machine's own GPU; a suffix, as in "gpu-shared", names the transport.
   if (on_gpu) {
     if (memory[3] == '-') setenv("VICINAL_DEVICE_WAY", memory + 4, 1);
     vicinal::testing::put_program_on_gpu();
@@ -69,7 +70,7 @@ int main(int argc, char** argv) {
   if (memory != nullptr && std::strncmp(memory, "device", 6) == 0) {
     gpu.emplace();
     gpu->set("reaches_host", 1);
-    // "device-direct" is device memory that goes that way.
+    // "device" is the double's memory; a suffix, as in "device-direct", names the transport.
     const std::string way = memory[6] == '-' ? memory + 7 : "";
     gpu->set("open_to_mpi", way.starts_with("direct") ? 1 : 0);
     if (!way.empty()) setenv("VICINAL_DEVICE_WAY", way.c_str(), 1);
@@ -82,7 +83,7 @@ int main(int argc, char** argv) {
   for (const auto& test : vicinal::testing::cases()) {
     if (std::strstr(test.name, filter) == nullptr) continue;
     std::string fault, reason;
-    vicinal::forget_verdicts();
+    vicinal::forget_decisions();
     try {
       test.run();
     } catch (const vicinal::testing::Skipped& left_out) {

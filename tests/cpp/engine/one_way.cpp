@@ -1,10 +1,10 @@
-// A rank that only sends is never held back by a message of its own to wait for, so nothing but the
-// acknowledgements of shared slots keeps it from writing the next execution's values over those that a
-// slow reader has not taken yet. Here it runs thousands of times against such readers.
+// A rank that only sends waits for no message. Only the acknowledgements of shared slots keep it
+// from overwriting values that a slow reader has not yet read. Here it runs thousands of times
+// against such readers.
 #include <sched.h>
 #include <unistd.h>
 
-#include "planners/planner.hpp"
+#include "negotiate/planner.hpp"
 #include "world.hpp"
 
 namespace vicinal::one_way_tests {
@@ -14,7 +14,7 @@ using namespace testing;
 
 constexpr int per_edge = 3;
 
-/// Even ranks send, each to the odd ranks next to and further above it; odd ranks only receive.
+/// Even ranks send to up to four odd ranks above them; odd ranks only receive.
 struct OneWay {
   int rank = world_rank();
   int size = world_size();
@@ -76,7 +76,8 @@ void run_one_way(std::string_view planner, const std::string& regions, const cha
 
 TEST(a_rank_that_only_sends_never_laps_its_readers) {
   const int size = world_size();
-  // 5,000 times each where ranks have cores, 5,000 times in all where they share them, fewer where many do.
+  // 5,000 rounds per planner on up to two ranks. 5,000 in all on up to eight, and 2,000 in all on
+  // more.
   const int in_all = size <= 8 ? 5000 : 2000;
   const int rounds = size <= 2 ? in_all : in_all / static_cast<int>(planners().size());
   for (const Planner& planner : planners()) {

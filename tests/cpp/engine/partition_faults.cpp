@@ -1,17 +1,17 @@
-// What can be wrong with an exchange in partitions, and who hears of it.
+// Faults in partitioned exchanges, and the ranks that learn of them.
 #include <memory>
 #include <numeric>
 #include <ostream>
 #include <sstream>
 
-#include "collectives/c_api_shared.hpp"
+#include "api/shared.hpp"
 #include "collectives/graph.hpp"
 #include "collectives/request.hpp"
-#include "execute/activity.hpp"
-#include "execute/dump.hpp"
-#include "execute/execution.hpp"
+#include "execute/agreed_plan.hpp"
+#include "negotiate/planner.hpp"
 #include "partitioned.hpp"
-#include "planners/planner.hpp"
+#include "progress/activity.hpp"
+#include "progress/dump.hpp"
 
 namespace vicinal::partition_faults_tests {
 
@@ -66,7 +66,7 @@ TEST(what_waits_for_partitions_says_so) {
     return text.str();
   };
   const auto says = [&](const char* part) {
-    // Not while the progress thread, if there is one, works on it.
+    // The text may lack `part` while a progress thread works on the execution, so this retries.
     constexpr int tries = 100'000;
     for (const bool in_dump : {false, true}) {
       std::string text;
@@ -156,7 +156,7 @@ TEST(exchanges_in_partitions_and_as_a_whole_do_not_meet) {
 
 namespace {
 
-/// Events that have all happened from the start, of which the preparation of one may fail.
+/// Events that have all happened from the start. Preparation of event `broken` fails.
 class Happened final : public Events {
  public:
   Happened(int triggers, int broken) : triggers_(triggers), broken_(broken) {}
@@ -192,14 +192,15 @@ TEST(a_rank_at_fault_marks_nothing_and_hangs_nobody) {
     const auto plan = graph->plan(pattern, find_planner(strategy), options, std::nullopt);
     Execution execution(plan, false, 0);
     for (int round = 0; round < 9; ++round) {
-      // In turn: nobody, rank 1 does not start, rank 1 cannot make its second partition ready.
+      // Rounds alternate: no fault; rank 1 does not start; rank 1 cannot prepare its second
+      // partition.
       const bool culprit = rank == 1 && round % 3 > 0;
       const std::vector<std::int64_t> source{rank, rank, rank, rank + round};
       std::vector<std::int64_t> target(4, -1);
       const auto events = std::make_shared<Happened>(2, culprit ? 1 : -1);
       if (culprit && round % 3 == 1) {
-        execution.start_at_fault();
-        execution.wait_idle();
+        execution->start_after_failure();
+        execution->wait_idle();
         continue;
       }
       Binding binding;
@@ -207,18 +208,18 @@ TEST(a_rank_at_fault_marks_nothing_and_hangs_nobody) {
       binding.target = reinterpret_cast<std::byte*>(target.data());
       binding.element_bytes = 8;
       binding.events = events;
-      execution.start(binding);
+      execution->start(binding);
       const bool misses = round % 3 > 0 && around(rank - 1, size) == 1;
-      // Who asks for partitions one by one is told, too, before it waits.
+      // A rank that checks for single partitions learns of the fault before it waits.
       for (bool told = !misses; !told; progress()) {
         try {
-          execution.check();
+          execution->check();
         } catch (const Error&) {
           told = true;
         }
       }
       try {
-        execution.wait();
+        execution->wait();
         CHECK(!misses && !culprit);
       } catch (const Error& error) {
         CHECK(misses || culprit);

@@ -1,5 +1,5 @@
-// Exchanges in partitions: marked by threads in any order, and heard of as they arrive, whatever the planner
-// and the layout.
+// Partitioned exchanges: threads mark partitions in any order, and receivers see each arrival, for
+// any planner and layout.
 #include "partitioned.hpp"
 
 #include <numeric>
@@ -56,7 +56,7 @@ TEST(partitions_are_heard_of_as_they_arrive) {
 }
 
 TEST(a_partition_may_follow_from_another_that_has_arrived) {
-  // Each partition is made of the one before, which has gone round all ranks in between.
+  // Each partition depends on the previous one, which has passed through all ranks.
   const Duplicate comm;
   const int rank = world_rank(), size = world_size();
   constexpr int partitions = 5, rounds = 20;
@@ -79,7 +79,7 @@ TEST(a_partition_may_follow_from_another_that_has_arrived) {
           for (int flag = 0; flag == 0;) SUCCEEDS(vicinal_parrived(request, 0, partition, &flag));
           return received[static_cast<std::size_t>(partition)];
         };
-        // Rank 0 sends on what has come round, the others at once what they get.
+        // Rank 0 sends what has come around the ring; other ranks forward each partition at once.
         if (rank == 0) {
           sent[i] = p == 0 ? round * 1000 : wait(p - 1) + 1;
         } else {
@@ -169,7 +169,7 @@ TEST(partitions_of_types_with_gaps_and_of_places_that_overlap) {
   MPI_Datatype pairs = MPI_DATATYPE_NULL;  // the first of every two
   MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &pairs);
   MPI_Type_commit(&pairs);
-  // Both edges send four elements, of which two are the same.
+  // Both edges send four elements, two of which they share.
   const std::array counts{4, 4}, from{0, 2}, into{0, 4}, parts{2, 4}, other{4, 1};
   for (const MPI_Datatype type : {pairs, MPI_INT}) {
     const std::size_t stride = type == pairs ? 2 : 1;

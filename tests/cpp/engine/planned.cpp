@@ -1,5 +1,5 @@
-// The engine over MPI, on random patterns: whatever the planner, the buffers hold what the pattern
-// says, forward and in reverse, execution after execution, with several in flight.
+// The engine over MPI, on random patterns. For every planner, buffers hold what the pattern
+// requires, forward and in reverse, in repeated executions with several in flight.
 #include <mpi.h>
 
 #include <chrono>
@@ -10,7 +10,7 @@
 #include "check.hpp"
 #include "collectives/combine_of.hpp"
 #include "collectives/graph.hpp"
-#include "execute/execution.hpp"
+#include "execute/agreed_plan.hpp"
 #include "mpi/drive.hpp"
 #include "random_patterns.hpp"
 
@@ -46,7 +46,7 @@ std::shared_ptr<Graph> graph_of(const Pattern& pattern, const std::string& regio
 
 constexpr std::int64_t untouched = -77;
 
-/// The value at a position of a rank's source, for `words` words per element.
+/// Returns the value of word `word` at a position of a rank's source.
 std::int64_t value(int rank, Index position, Index word, int round) {
   return (((std::int64_t{round} * 64 + rank) * 64 + position) * 8) + word;
 }
@@ -89,7 +89,7 @@ struct Case {
     });
     return result;
   }
-  /// In reverse: ghosts hold value(rank, slot) and are summed onto the owned ones.
+  /// Returns the reverse result: ghosts hold value(rank, slot), and are added to the owned values.
   std::vector<std::int64_t> expected_sum(int round) const {
     std::vector<std::int64_t> result = source(1, 0);
     for_each_delivery(patterns, [&](int from, Index position, int to, Index slot) {
@@ -139,20 +139,20 @@ void exchange_everything(unsigned seed) {
                                               untouched);
       Target into_a = nothing, into_b = nothing, owned = test.source(1, 0);
       const Source ghosts = test.ghosts(round);
-      first.start(binding_of(a, into_a, words));
-      second.start(binding_of(b, into_b, words));
+      first->start(binding_of(a, into_a, words));
+      second->start(binding_of(b, into_b, words));
       Binding reverse = binding_of(ghosts, owned, 1);
       reverse.combine = combine_of(MPI_SUM, MPI_INT64_T, 1);
-      back.start(reverse);
-      // Completed in an order that differs from rank to rank.
+      back->start(reverse);
+      // The order of completion differs from rank to rank.
       if ((test.rank + round) % 2 == 0) {
-        second.wait();
-        back.wait();
-        first.wait();
+        second->wait();
+        back->wait();
+        first->wait();
       } else {
-        first.wait();
-        second.wait();
-        back.wait();
+        first->wait();
+        second->wait();
+        back->wait();
       }
       if (into_a.values() != test.expected(words, round)) complain("the first exchange's values");
       if (into_b.values() != test.expected(words, round + 10))
@@ -162,7 +162,7 @@ void exchange_everything(unsigned seed) {
   }
 }
 
-/// Every rank has one element, which every other wants.
+/// Every rank has one element, which every other rank needs.
 Pattern one_element_for_all() {
   Pattern pattern;
   for (int other = 0; other < world_size(); ++other) {
@@ -189,22 +189,22 @@ TEST(who_executes_after_one_at_fault_in_the_same_channel_goes_on_behind_it) {
     for (int round = 0; round < 20; ++round) {
       std::vector<std::int64_t> target(expected.size(), untouched);
       if (rank == 0) {
-        Execution(plan, false, 0).start_at_fault();
+        Execution(plan, false, 0)->start_after_failure();
       } else {
-        // What rank 0 does for this rank's sake is under way while rank 0 goes on.
+        // Rank 0's work for this rank is still in progress when rank 0 continues.
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         Execution first(plan, false, 0);
-        first.start(binding_of(source, target, 1));
+        first->start(binding_of(source, target, 1));
         try {
-          first.wait();
+          first->wait();
         } catch (const Error& error) {
           CHECK(error.fault() == Fault::elsewhere);
         }
       }
       target.assign(expected.size(), untouched);
       Execution second(plan, false, 0);
-      second.start(binding_of(source, target, 1));
-      second.wait();
+      second->start(binding_of(source, target, 1));
+      second->wait();
       CHECK(target == expected);
     }
   }
@@ -221,15 +221,16 @@ TEST(a_lost_plan_keeps_its_fault) {
     if (planner.name != std::string("direct") && planner.name != std::string("aggregate")) continue;
     const auto plan = graph->plan(pattern, planner, {}, std::nullopt, 1);
     Execution execution(plan, false, 0);
-    // Rank 0, which decides on plans, has its own before the others: they still wait for its letter.
+    // Rank 0 decides on plans, and has its own first; other ranks may still wait for its control
+    // message.
     MPI_Barrier(MPI_COMM_WORLD);
     // As a rank does that finds MPI itself failing.
     if (rank == 0) abandon_plan(plan, 0);
     for (int round = 0; round < 3 && rank > 0; ++round) {
       bool failed = false;
       try {
-        execution.start(binding_of(source, target, 1));
-        execution.wait();
+        execution->start(binding_of(source, target, 1));
+        execution->wait();
       } catch (const mpi::FaultElsewhere& fault) {
         failed = true;
         CHECK_EQUAL(fault.origin(), 0);
@@ -237,7 +238,7 @@ TEST(a_lost_plan_keeps_its_fault) {
       CHECK(failed);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    // What was under way then no longer reaches the user's memory.
+    // Operations that were in progress must not write to user memory any more.
     const std::vector<std::int64_t> sentinel(target.size(), untouched);
     target = sentinel;
     MPI_Barrier(MPI_COMM_WORLD);
@@ -255,7 +256,8 @@ TEST(a_lost_plan_keeps_its_fault) {
 TEST(whoever_waits_for_what_is_passed_on_hears_that_a_plan_is_lost) {
   const int rank = world_rank(), size = world_size();
   if (size != 4 && size < 7) testing::skip("needs 4 ranks, or 7 or more");
-  // Three places on, that is one and two more: what the last rank has for rank 2 goes by way of rank 0, which has no edge to that.
+  // Each edge spans three places: hops of one and of two. Rank 0 thus forwards data from the last
+  // rank to rank 2, to which it has no edge.
   Pattern pattern;
   pattern.out.push_back({(rank + 3) % size, {{0, 0, 1}}});
   pattern.in.push_back({(rank + size - 3) % size, 1, {{0, 0, 1}}});
@@ -266,13 +268,13 @@ TEST(whoever_waits_for_what_is_passed_on_hears_that_a_plan_is_lost) {
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) abandon_plan(plan, 0);
   if (rank == 2) {
-    // All others do something else, and hear of nothing.
+    // All other ranks are busy elsewhere, and do not learn of it.
     const std::vector<std::int64_t> source{rank};
     std::vector<std::int64_t> target(1);
     Execution execution(plan, false, 0);
     try {
-      execution.start(binding_of(source, target, 1));
-      execution.wait();
+      execution->start(binding_of(source, target, 1));
+      execution->wait();
       CHECK(false);
     } catch (const mpi::FaultElsewhere& fault) {
       CHECK_EQUAL(fault.origin(), 0);

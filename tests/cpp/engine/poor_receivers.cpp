@@ -1,5 +1,5 @@
-// A rank that has no memory for what others send it: it fails alone, when nobody waits for it any more, and the others
-// have what is theirs.
+// A rank that fails to allocate memory for received data. It fails alone, once no rank waits for
+// it, and all other ranks get their data.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include "tight_address_space.hpp"
 #include "world.hpp"
 
-// The sanitizers take address space of their own when they like.
+// The sanitizers allocate address space of their own at any time.
 #if !defined(SANITIZED)
 namespace vicinal::poor_receivers_tests {
 namespace {
@@ -40,10 +40,11 @@ class Zeros {
   void* data_;
 };
 
-constexpr int large = 1 << 27;  ///< beyond what malloc() may still have, and half of it, too
+constexpr int large = 1 << 27;  ///< malloc() keeps no free block of this size, nor of half of it
 constexpr std::array methods{"personalized", "nonblocking", "locality", "locality-personalized"};
 
-/// Each rank sends the next one a few bytes; the first one sends the last one more than it has memory for, too.
+/// Each rank sends the next one a few bytes. Rank 0 may also send the last rank more than it can
+/// allocate.
 struct Sending {
   Duplicate comm;
   Zeros zeros{large};
@@ -83,10 +84,10 @@ struct Sending {
   }
 };
 
-/// Of one message, or of all, where there was just enough for that one.
+/// The message concerns one received message, or all, if memory sufficed for that one.
 constexpr const char* no_memory = "no memory for ";
 
-/// This rank's address space may grow by half of what is sent to it.
+/// Limits a poor rank's address space to grow by half of what it is sent.
 std::unique_ptr<TightAddressSpace> poverty(bool poor) {
   return poor ? std::make_unique<TightAddressSpace>(large / 2) : nullptr;
 }
@@ -128,7 +129,7 @@ TEST(who_has_no_memory_for_a_request_refuses_to_answer_it) {
       if (at.poor) {
         FAILS(MPI_ERR_NO_MEM, code, no_memory);
       } else {
-        // All have asked the last one something.
+        // Every rank has sent the last rank a request.
         SUCCEEDS(code);
         FAILS(MPI_ERR_OTHER, at.answer(), all_meet ? "reports a fault" : "could not answer");
       }
@@ -145,7 +146,7 @@ TEST(who_has_no_memory_for_a_reply_fails_alone) {
   for (const char* method : methods) {
     Sending at;
     const Hints hints{{"vicinal_exchange", method}, {"vicinal_regions", few_regions(at.size)}};
-    // The next one of the last is the first.
+    // The next rank after the last one is rank 0.
     const int one = at.poor ? 1 : 0, none = 0;
     SUCCEEDS(vicinal_sparse_query(at.zeros.data(), one, at.destinations.data(), &one, &none,
                                   MPI_BYTE, MPI_BYTE, at.comm, hints, &at.received));
@@ -212,7 +213,7 @@ TEST(who_has_no_memory_for_what_others_need_has_all_go_without_the_halo) {
   SUCCEEDS(create(2, &halo));
 }
 
-/// Of what the first one owns the last one is to keep a part, for whoever looks for owners.
+/// The last rank has to store the owner of part of rank 0's indices.
 TEST(who_has_no_memory_to_keep_owners_has_all_go_without_the_halo) {
   need_tight_heap();
   if (world_size() < 2 || world_size() > 8) skip("needs 2 to 8 ranks, since one owns all");

@@ -17,7 +17,7 @@ TEST(requests_exchange_with_neighbours_again_and_again) {
   const int rank = communicator->rank();
   const std::int64_t tag = communicator->acquire_tag();
   constexpr std::size_t pairs = 3;
-  // Even where some ranks have acquired more: the sender's number is what counts, told beforehand.
+  // Ranks may have acquired different numbers of tags, so they agree on one first.
   std::int64_t agreed = tag;
   MPI_Allreduce(MPI_IN_PLACE, &agreed, 1, MPI_INT64_T, MPI_MAX, communicator->handle());
   std::vector<std::int64_t> out(pairs * 10);

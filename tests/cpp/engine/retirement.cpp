@@ -1,5 +1,5 @@
-// Freeing a communicator waits for no other rank, and in the end nothing is left of it, whenever and in
-// whatever order the ranks let go.
+// Freeing a communicator waits for no other rank. In the end nothing of it is left, whenever and in
+// whatever order ranks release it.
 #include "mpi/retirement.hpp"
 
 #include <array>
@@ -10,15 +10,15 @@
 #include <thread>
 #include <vector>
 
-#include "execute/activity.hpp"
 #include "mpi/backoff.hpp"
-#include "mpi/chores.hpp"
 #include "mpi/communicator.hpp"
+#include "mpi/deferred.hpp"
+#include "progress/activity.hpp"
 #include "world.hpp"
 
 namespace {
 
-/// Communicators of this rank that were made and not freed.
+/// Number of communicators of this rank that were made and not freed.
 std::atomic<int> live_communicators = 0;
 
 int counted(int result, int change) {
@@ -28,7 +28,7 @@ int counted(int result, int change) {
 
 }  // namespace
 
-// MPI's profiling interface: the library's calls come here.
+// Replacements through MPI's profiling interface, which the library calls.
 extern "C" {
 
 int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
@@ -47,7 +47,7 @@ namespace {
 
 using namespace testing;
 
-/// Does what can be done, until `done`; false where that takes far too long.
+/// Makes progress until `done`; returns false if that takes too long.
 template <class Done>
 bool finish(Done done) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -55,11 +55,11 @@ bool finish(Done done) {
   return done();
 }
 
-/// How many communicators live when what the earlier cases have left has had its time. Those in which a rank fails may
-/// leave communicators that it never lets go of.
+/// Returns the number of communicators once earlier cases had time to free theirs. After a failure,
+/// a rank may never free some.
 int live_when_idle() {
   MPI_Barrier(MPI_COMM_WORLD);
-  finish_chores(std::chrono::milliseconds(500));
+  finish_deferred(std::chrono::milliseconds(500));
   MPI_Barrier(MPI_COMM_WORLD);
   return live_communicators;
 }
@@ -73,7 +73,7 @@ TEST(freeing_a_communicator_waits_for_nobody) {
   for (int round = 0; round < 5; ++round) {
     Duplicate comm;
     Communicator::of(comm);
-    // The others free theirs only after they have heard that this one is free.
+    // The other ranks free theirs only after they have learned that this one is free.
     if (rank == round % size) {
       comm.free();
       for (int other = 0; other < size; ++other) {
@@ -111,7 +111,7 @@ TEST(a_communicator_is_not_freed_before_all_have_let_go) {
   comm.free();
   const int with_private = live_communicators;
   if (rank != 0) held.reset();
-  for (int i = 0; i < 1000; ++i) do_chores(1);
+  for (int i = 0; i < 1000; ++i) run_deferred(1);
   CHECK_EQUAL(live_communicators.load(), with_private);
   MPI_Barrier(MPI_COMM_WORLD);
   held.reset();
@@ -124,7 +124,7 @@ TEST(what_a_fault_leaves_under_way_is_taken_in) {
     Duplicate comm;
     auto held = Communicator::of(comm);
     const int next = around(rank + 1, size);
-    // Nobody will ever ask for these: short, long, and one that its sender wants to know received.
+    // No rank ever reads these: a short one, a long one, and one sent synchronously.
     held->mailbox().post({7, 1}, 0, {next, {1, 2}});
     held->mailbox().post({7, 1}, 1, {next, Words(200000, rank)});
     held->mailbox().post({7, 2}, 0, {next, {3}}, true);
@@ -136,7 +136,7 @@ TEST(what_a_fault_leaves_under_way_is_taken_in) {
     held->keep_for_good();
     held.reset();
     comm.free();
-    // A later communicator gets none of it.
+    // A later communicator receives none of them.
     Duplicate later;
     const auto other = Communicator::of(later);
     int found = 0;
@@ -147,12 +147,12 @@ TEST(what_a_fault_leaves_under_way_is_taken_in) {
   check_reclaimed(before);
 }
 
-TEST(chores_are_done_in_turn) {
+TEST(deferred_tasks_run_in_turn) {
   live_when_idle();
-  // Otherwise the progress thread may do some.
+  // Otherwise the progress thread may run some.
   CHECK(finish([] { return active_count() == 0; }));
-  const std::size_t before = chores_left();
-  // What chores touch lives as long as they do, also where a check has failed.
+  const std::size_t before = deferred_left();
+  // The tasks own what they access, so that it outlives them even if a check fails.
   struct Seen {
     std::array<std::atomic<int>, 3> polls = {};
     std::atomic<int> added = 0;
@@ -166,28 +166,40 @@ TEST(chores_are_done_in_turn) {
   const Ending ending{seen};
   auto& [polls, added, end] = *seen;
   for (std::size_t i = 0; i < polls.size(); ++i) {
-    leave_chore([seen, i] {
-      // A chore may leave others, and do some, while it is done.
+    defer([seen, i] {
+      // A deferred task may defer others, and run some, while it runs.
       if (seen->polls[i]++ == 0 && i == 0) {
-        leave_chore([seen] { return ++seen->added, seen->end.load(); });
+        defer([seen] { return ++seen->added, seen->end.load(); });
       }
-      do_chores(0);
+      run_deferred(0);
       return seen->end.load();
     });
   }
-  CHECK_EQUAL(chores_left(), before + polls.size());
-  CHECK(!finish_chores(std::chrono::milliseconds(0)));
+  CHECK_EQUAL(deferred_left(), before + polls.size());
+  CHECK(!finish_deferred(std::chrono::milliseconds(0)));
   const int polled = polls[0] + polls[1] + polls[2] + added;
-  for (int i = 1; i <= 100; ++i) do_chores(1);
+  for (int i = 1; i <= 100; ++i) run_deferred(1);
   CHECK(polls[0] + polls[1] + polls[2] + added <= polled + 100);
-  // Nobody's turn comes more often than the others'.
+  // Tasks run in turn: none runs more often than the others.
   CHECK(std::abs(polls[0] - polls[2]) <= 1 && std::abs(polls[1] - polls[2]) <= 1);
-  CHECK_EQUAL(chores_left(), before + polls.size() + 1);
+  CHECK_EQUAL(deferred_left(), before + polls.size() + 1);
   end = true;
-  CHECK(finish([&] { return chores_left() <= before; }));
+  CHECK(finish([&] { return deferred_left() <= before; }));
 }
 
-TEST(chores_may_be_done_by_several_threads) {
+TEST(a_deferred_task_without_memory_runs_later) {
+  const std::size_t before = deferred_left();
+  const auto polls = std::make_shared<std::atomic<int>>(0);
+  defer([polls] {
+    if (++*polls == 1) throw std::bad_alloc();
+    return true;
+  });
+  CHECK(deferred_left() <= before + 1);
+  for (int i = 0; i < 1000 && *polls < 2; ++i) run_deferred(deferred_left());
+  CHECK_EQUAL(polls->load(), 2);
+}
+
+TEST(deferred_tasks_may_run_in_several_threads) {
   live_when_idle();
   constexpr int many = 200;
   std::atomic<int> done = 0;
@@ -195,7 +207,7 @@ TEST(chores_may_be_done_by_several_threads) {
   std::atomic<bool> together = false;
   for (int i = 0; i < many; ++i) {
     busy.push_back(std::make_unique<std::atomic_flag>());
-    leave_chore([&, flag = busy.back().get(), polls = 0]() mutable {
+    defer([&, flag = busy.back().get(), polls = 0]() mutable {
       if (flag->test_and_set()) together = true;
       const bool last = ++polls == 20;
       flag->clear();
@@ -206,7 +218,7 @@ TEST(chores_may_be_done_by_several_threads) {
   std::vector<std::jthread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
-      while (done < many) do_chores(3);
+      while (done < many) run_deferred(3);
     });
   }
   threads.clear();

@@ -1,5 +1,5 @@
-// Halos in reverse: every operator that MPI has or a user makes, each contribution counted once, and
-// the same bits in each execution.
+// Halos in reverse, with MPI's operators and user-defined ones. Each contribution counts once, and
+// each execution gives the same bits.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,7 +15,8 @@ using namespace testing;
 constexpr std::int64_t per_rank = 5;
 constexpr std::int64_t prime = 1000003;
 
-/// Each rank needs all indices of the ranks 1, 2 and 3 further on, one of them twice, and one of its own.
+/// Each rank needs all indices of the ranks 1, 2 and 3 ahead, one of them twice, and one of its
+/// own.
 struct Mesh {
   std::int64_t rank;
   std::int64_t size;
@@ -41,7 +42,7 @@ struct Mesh {
     needed.push_back((who + 1) % size * per_rank + 2);
     return needed;
   }
-  /// Calls visit(i, contributor, ghost) for each ghost anywhere of the owned element i.
+  /// Calls visit(i, contributor, ghost) for each ghost, on any rank, of the owned element i.
   template <class Visit>
   void for_each_contribution(Visit visit) const {
     for (std::int64_t who = 0; who < size; ++who) {
@@ -82,7 +83,7 @@ std::int64_t combined(MPI_Op op, std::int64_t a, std::int64_t b) {
   return a ^ b;
 }
 
-/// x -> ax + b modulo a prime, composed: associative, not commutative.
+/// Composition of maps x -> ax + b modulo a prime: associative, but not commutative.
 struct Affine {
   std::int64_t a, b;
 };
@@ -168,7 +169,7 @@ TEST(reverse_combines_by_the_users_operators) {
     Mesh test(comm, variant.strategy, variant.local);
     const std::size_t ghosts = test.needed_by(test.rank).size();
 
-    // Two values per index, by a commutative operator.
+    // Two values per index, with a commutative operator.
     std::vector<std::int64_t> sums(per_rank * 2, 5), given(ghosts * 2), expected(per_rank * 2, 5);
     for (std::size_t g = 0; g < given.size(); ++g) given[g] = ghost_value(test.rank, g, 1) + 50000;
     test.for_each_contribution([&](std::size_t i, std::int64_t who, std::size_t g) {
@@ -180,7 +181,8 @@ TEST(reverse_combines_by_the_users_operators) {
     SUCCEEDS(vicinal_halo_reverse(test.halo, sums.data(), given.data(), 2, MPI_INT64_T, modulo));
     CHECK(sums == expected);
 
-    // Maps: the product of the factors tells that each counted once; the rest depends on the order.
+    // The product of the factors shows that each map counts once; the constant terms depend on the
+    // order.
     std::vector<Affine> maps(ghosts);
     std::vector<std::int64_t> product(per_rank, 3);
     for (std::size_t g = 0; g < ghosts; ++g) {
@@ -233,7 +235,7 @@ TEST(reverse_combines_pairs_of_values_and_places) {
       CHECK_EQUAL(owned[i].place, expected[i].place);
     }
     SUCCEEDS(vicinal_halo_exchange(test.halo, owned.data(), filled.data(), 1, MPI_DOUBLE_INT));
-    CHECK_EQUAL(filled[0].value, owned[4].value);  // of this rank itself
+    CHECK_EQUAL(filled[0].value, owned[4].value);  // a ghost that this rank owns
     CHECK_EQUAL(filled[0].place, owned[4].place);
   }
 }
@@ -245,7 +247,7 @@ TEST(reverse_sums_have_the_same_bits_each_time) {
     const std::size_t ghosts = test.needed_by(test.rank).size();
     std::vector<double> given(ghosts), first;
     for (std::size_t g = 0; g < ghosts; ++g) {
-      // Of magnitudes so different that another order would give another sum.
+      // Magnitudes differ so much that another order would give another sum.
       given[g] = std::ldexp(1.0 + static_cast<double>(ghost_value(test.rank, g, 0)) / 7.0,
                             static_cast<int>((g * 13 + static_cast<std::size_t>(test.rank)) % 60));
     }

@@ -1,4 +1,4 @@
-// Settings as they are read: what holds where nothing is given, and who is named where something is wrong.
+// Reading of settings: the defaults, and the key or variable that an error names.
 #include "collectives/settings.hpp"
 
 #include <unistd.h>
@@ -25,7 +25,7 @@ TEST(settings_not_given_are_those_of_the_table) {
   for (const Setting& row : all_settings()) {
     if (row.scope != SettingScope::call) continue;
     CHECK_EQUAL(given.at(of_calls).name, std::string(row.key));
-    // What must be alike of a file is what it holds; without one, what holds then.
+    // Of a file, ranks compare the contents; without a file, those of the default.
     CHECK_EQUAL(given.at(of_calls).value.value_or(""),
                 row.is_path ? identity(default_profile()) : std::string(row.standard));
     ++of_calls;
@@ -36,7 +36,7 @@ TEST(settings_not_given_are_those_of_the_table) {
 TEST(settings_given_are_read_and_remembered) {
   for (const Setting& row : all_settings()) {
     if (row.scope != SettingScope::call || environment_value(row.key)) continue;
-    if (row.is_path) continue;  // see below
+    if (row.is_path) continue;  // tested below
     const bool words = row.form == SettingForm::words;
     const bool factors = row.key == "vicinal_bias";
     const bool number = row.form == SettingForm::whole_number || row.key == "vicinal_radix";

@@ -1,5 +1,5 @@
-// Who shares memory is agreed by the ranks of a host: one that may not or cannot is counted as sharing by
-// nobody, exchanges stay right, and whoever asks is told why messages are used.
+// The ranks of a host agree on which ranks share memory. One that may not or cannot share it counts
+// as sharing with no rank. Exchanges remain correct, and reports state why messages are used.
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -7,9 +7,9 @@
 #include <sstream>
 #include <string>
 
-#include "mpi/chores.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
+#include "mpi/deferred.hpp"
 #include "tight_address_space.hpp"
 #include "world.hpp"
 
@@ -18,7 +18,7 @@ namespace {
 
 using namespace testing;
 
-/// Relayed exchanges in regions of whole hosts, whatever shares memory.
+/// Runs relayed and direct exchanges, whichever ranks share memory.
 void run_exchanges(MPI_Comm comm) {
   const Shifts shifts(comm, {1, -2, 3, 0}, few_regions(size_of(comm)));
   for (const char* strategy : {"aggregate", "split", "direct"}) {
@@ -34,7 +34,7 @@ std::string described() {
 }
 
 #if !defined(SANITIZED)
-/// Whether ranks share memory where nothing hinders them.
+/// Returns whether all ranks share memory by default. Collective.
 bool shares_by_default() {
   const Duplicate comm;
   const bool here = mpi::Communicator::of(comm)->arena_fault().empty();
@@ -73,16 +73,16 @@ TEST(one_rank_that_refuses_shared_memory_is_heeded_by_its_host) {
   }
 }
 
-// The sanitizers take address space of their own when they like.
+// The sanitizers allocate address space of their own at any time.
 #if !defined(SANITIZED)
 TEST(a_rank_that_cannot_join_is_counted_as_sharing_by_nobody) {
   const int size = world_size(), last = size - 1;
   if (size < 2 || !shares_by_default()) testing::skip("needs 2 ranks");
-  run_exchanges(MPI_COMM_WORLD);  // MPI has what it needs
+  run_exchanges(MPI_COMM_WORLD);  // MPI allocates what it needs
   for (const int outside : {last, 0}) {
     const Duplicate comm;
-    // What is left of freed communicators would give memory back below.
-    CHECK(mpi::finish_chores(std::chrono::seconds(10)));
+    // Freed communicators must not return memory below.
+    CHECK(mpi::finish_deferred(std::chrono::seconds(10)));
     {
       std::unique_ptr<TightAddressSpace> tight;
       // Less than the first windows of two ranks take.
@@ -96,7 +96,7 @@ TEST(a_rank_that_cannot_join_is_counted_as_sharing_by_nobody) {
     for (int rank = 0; rank < size; ++rank) {
       if (rank != outside) CHECK(!communicator->machine()->same_host(rank, outside));
     }
-    // Without the rank that would create it, nobody of the node has an arena.
+    // Without the rank that would create it, no rank of the node has an arena.
     const bool creator = outside == node(outside);
     const std::string fault = communicator->arena_fault();
     if (world_rank() == outside) {

@@ -1,4 +1,4 @@
-// Slots by themselves: what a peer reads of an owner that is an execution ahead.
+// Slots on their own: a peer reads from an owner that is one execution ahead.
 #include "execute/slots.hpp"
 
 #include "world.hpp"
@@ -19,7 +19,7 @@ TEST(a_fault_of_a_later_execution_is_none_of_this_one) {
   CHECK(reader.find(1, 4, host_memory()) == nullptr);
 
   CHECK(owner.announce(1));
-  owner.announce_fault(2, 3);  // the owner's next call fails before the peer has looked
+  owner.announce_fault(2, 3);  // the owner's next call fails before the peer has polled
   CHECK_EQUAL(reader.fault(1), -1);
   CHECK(reader.find(1, 4, host_memory()) == owner.data());
   CHECK_EQUAL(reader.fault(2), 3);

@@ -1,4 +1,5 @@
-// Sparse exchanges by every method over every kind of regions, against what all ranks can work out.
+// Sparse exchanges by every method over every kind of regions, compared with what every rank can
+// compute.
 #include "discovery/exchange.hpp"
 
 #include <sys/resource.h>
@@ -21,12 +22,12 @@
 
 namespace {
 
-/// How long this rank takes to draw a slot.
+/// Delay before this rank draws a slot.
 std::chrono::milliseconds late_draw{0};
 
 }  // namespace
 
-// MPI's profiling interface: the library's calls come here.
+// Replacement through MPI's profiling interface, which the library calls.
 extern "C" int MPI_Rget_accumulate(const void* from, int count, MPI_Datatype type, void* result,
                                    int result_count, MPI_Datatype result_type, int rank,
                                    MPI_Aint place, int target_count, MPI_Datatype target_type,
@@ -65,7 +66,7 @@ TEST(sparse_exchange_delivers_random_messages) {
 TEST(sparse_exchange_of_large_messages) {
   const auto communicator = world();
   for (const ExchangeOptions& options : all_options(world_size())) {
-    // Some go straight and some do not, between the same ranks.
+    // Between the same ranks, some messages are sent directly and some are not.
     check_round(*communicator, options, 50, 200'000);
   }
 }
@@ -97,10 +98,11 @@ TEST(sparse_exchanges_in_a_row_do_not_mix) {
   const int rank = communicator->rank(), size = communicator->size();
   const std::vector<ExchangeOptions> all = all_options(size);
   const int rounds = size <= 4 ? 10'000 : size <= 8 ? 1'000 : 300;
-  // Mostly of one method for a while; then they take turns.
+  // Methods change every 50 rounds; in the last ten of these, every round.
   for (std::int64_t round = 0; round < rounds; ++round) {
     const auto which = static_cast<std::size_t>(round % 50 < 40 ? round / 50 : round);
-    // One rank sends to all and gets nothing back, so that it is ahead as often as can be.
+    // One rank sends to all ranks and receives nothing else, so that it runs ahead as often as
+    // possible.
     const int speaker = static_cast<int>(round / 20) % size;
     std::vector<Parcel> outbox;
     const auto word = std::as_bytes(std::span(&round, 1));
@@ -162,7 +164,7 @@ TEST(sparse_exchange_of_blocks_that_differ) {
   const auto communicator = world();
   const int rank = communicator->rank(), size = communicator->size();
   if (size == 1) skip("needs 2 ranks");
-  // The last rank sends 16 bytes to rank 0, and the others, who get nothing, have 8.
+  // The last rank sends 16 bytes to rank 0, while the other ranks expect 8 bytes.
   const Bytes block(16);
   const bool mine = rank == size - 1;
   std::vector<Parcel> outbox;
@@ -185,7 +187,7 @@ TEST(sparse_exchange_of_blocks_that_differ) {
 TEST(sparse_exchange_of_blocks_keeps_its_window) {
   const int size = world_size(), rank = world_rank();
   const auto exchange_once = [&](mpi::Communicator& communicator, int blocks, std::int64_t bytes) {
-    // All to the last rank, so that one needs more room than the others.
+    // All blocks go to the last rank, so that it needs more room than the others.
     const Bytes block(static_cast<std::size_t>(bytes), static_cast<std::byte>(rank + 1));
     const std::vector<Parcel> outbox(static_cast<std::size_t>(blocks), Parcel{size - 1, block});
     const Inbox inbox = exchange_blocks(communicator, outbox, bytes, Method::one_sided);
@@ -202,17 +204,17 @@ TEST(sparse_exchange_of_blocks_keeps_its_window) {
   const Duplicate comm;
   exchange_once(*mpi::Communicator::of(comm), 1, 8);
   const std::size_t before = made();
-  // Over a network each block is several round trips of MPI's own.
+  // Over a network, each block takes several round trips inside MPI.
   for (const int blocks : {1, size > 16 ? 40 : 300, 2, 0, 5}) {
     exchange_once(*mpi::Communicator::of(comm), blocks, 100);
   }
   CHECK_EQUAL(made(), before);
   {
-    // While the first is in use, another communicator needs a window of its own,
+    // While the first window is in use, another communicator needs its own.
     const Duplicate other;
     exchange_once(*mpi::Communicator::of(other), 2, 16);
   }
-  // which the next of the same ranks takes over.
+  // Later communicators of the same ranks reuse that one.
   const std::size_t two = made();
   for (int round = 0; round < 5; ++round) {
     const Duplicate next;
@@ -220,7 +222,7 @@ TEST(sparse_exchange_of_blocks_keeps_its_window) {
     exchange_once(*mpi::Communicator::of(comm), 1, 8);
   }
   CHECK_EQUAL(made(), two);
-  // Not one of the same number of ranks in another order.
+  // A communicator with the ranks in another order does not.
   if (size > 1) {
     MPI_Comm turned = MPI_COMM_NULL;
     MPI_Comm_split(MPI_COMM_WORLD, 0, around(rank - 1, size), &turned);
@@ -284,7 +286,7 @@ TEST(sparse_exchange_takes_a_finding_to_all_ranks) {
     if (mine) finding = Error(Fault::count, "too many");
     CHECK_THROWS(mine ? Fault::count : Fault::elsewhere,
                  exchange_blocks(*communicator, {{0, block}}, 8, options, finding), "too many");
-    // Nothing of a failed exchange is left for the next.
+    // A failed exchange leaves nothing behind for the next one.
     if (options.method != Method::one_sided) check_round(*communicator, options, 7);
   }
 }
@@ -306,7 +308,7 @@ TEST(sparse_exchange_takes_the_finding_of_any_rank_to_all) {
 }
 
 TEST(sparse_exchange_without_room_in_the_arena) {
-  // An arena of a few MiB: its size heeds the limit on that of files.
+  // A small arena: the limit on file sizes also limits the arena.
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
   rlimit small = before;

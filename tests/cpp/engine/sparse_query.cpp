@@ -17,7 +17,7 @@ TEST(sparse_query_is_answered_to_those_who_asked) {
   const auto communicator = world();
   const int rank = communicator->rank(), size = communicator->size();
   const auto questions = [](int from, int to) { return between(from, to, 60, 50); };
-  // The reply is the question and the rank that answers, or nothing.
+  // The reply is the question and the replying rank, or empty.
   const auto reply = [](const Bytes& question, int rank_asked) {
     Bytes bytes = question;
     if (question.size() % 3 == 1) return Bytes();
@@ -50,7 +50,7 @@ TEST(sparse_query_that_cannot_be_answered) {
   const int rank = communicator->rank(), size = communicator->size();
   const Bytes question(4);
   for (const ExchangeOptions& options : all_options(size)) {
-    // All ask rank 0, which has no answer.
+    // All ranks ask rank 0, which has no answer.
     Query query(*communicator, {{0, question}}, options);
     const std::optional<Finding> mine =
         rank == 0 ? std::optional<Finding>(Error(Fault::buffer, "no idea")) : std::nullopt;

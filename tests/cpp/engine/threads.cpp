@@ -1,5 +1,5 @@
-// Several threads, with requests of their own, of one communicator or of several; and the progress
-// thread, where the environment asks for it.
+// Several threads, each with its own requests, on one communicator or several; and the progress
+// thread, if the environment enables it.
 #include <array>
 #include <cstdlib>
 #include <exception>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace testing;
 
-/// Runs each in a thread of its own; throws what any of them threw.
+/// Runs each task in its own thread, and rethrows the first exception.
 void run_at_once(const std::vector<std::function<void()>>& tasks) {
   std::vector<std::exception_ptr> faults(tasks.size());
   std::vector<std::thread> threads;
@@ -43,7 +43,7 @@ TEST(threads_with_communicators_of_their_own) {
   std::vector<std::function<void()>> tasks;
   for (int i = 0; i < 2; ++i) {
     tasks.emplace_back([&comms, i] {
-      // Planning as well as executing.
+      // Both planning and execution.
       const Shifts shifts(comms[static_cast<std::size_t>(i)], {1, -2, 3}, few_regions(world_size()),
                           i);
       for (const char* strategy : {"aggregate", "direct"}) {
@@ -73,7 +73,7 @@ TEST(threads_with_one_communicator) {
                  }
                },
                [&] {
-                 // Plans of another graph meanwhile, and progress for everybody.
+                 // Meanwhile, plans of another graph, and progress for all threads.
                  const Shifts more(comm, {1}, "node", 3);
                  for (int i = 0; i < rounds() / 10; ++i) Exchange(more, "aggregate").run(i);
                  for (int i = 0; i < 100; ++i) SUCCEEDS(vicinal_progress());
@@ -92,7 +92,7 @@ TEST(the_progress_thread_relays_while_the_program_computes) {
   Exchange exchange(all, "aggregate");
   for (int round = 0; round < 3; ++round) {
     exchange.start(round);
-    // All but rank 0 are inside MPI until rank 0 has everything, leaders too.
+    // All other ranks, including leaders, block inside MPI until rank 0 has all its data.
     int token = 0;
     if (world_rank() == 0) {
       exchange.wait();

@@ -1,4 +1,4 @@
-// Which topology a communicator has, as MPI tells it and as it is.
+// The topology of a communicator: what MPI reports, and the actual one.
 #include <vector>
 
 #include "world.hpp"
@@ -21,7 +21,7 @@ TEST(distributed_graphs_of_communicators_with_another_topology) {
   MPI_Comm graph = MPI_COMM_NULL;
   MPI_Graph_create(MPI_COMM_WORLD, size, index.data(), edges.data(), 0, &graph);
   for (MPI_Comm* base : {&cartesian, &graph}) {
-    // Once with an error handler that would end the program.
+    // The second error handler would end the program.
     for (MPI_Errhandler handler : {MPI_ERRORS_RETURN, MPI_ERRORS_ARE_FATAL}) {
       const Duplicate with(*base);
       MPI_Comm made = MPI_COMM_NULL;

@@ -1,4 +1,5 @@
-// Users' buffers that MPI cannot touch, through the C interface: what works, and what is refused.
+// User buffers that MPI cannot access, through the C interface: supported operations and refused
+// ones.
 #include <string>
 
 #include "unreachable_exchanges.hpp"
@@ -8,8 +9,8 @@ namespace {
 
 using namespace testing;
 
-/// Halos of device memory while the call of rank 0 that is so far ahead fails; whether it came to that. No rank is left
-/// waiting, and what is left of the exchange is as usable as before.
+/// Exchanges a halo of device memory while driver call number `ahead` of rank 0 fails. Returns
+/// whether rank 0 reached it. No rank is left waiting, and the halo remains usable.
 bool exchange_with_a_failure(const DriverDouble& gpu, const char* strategy, long ahead) {
   const Duplicate comm;
   Mesh mesh(comm, strategy);
@@ -39,7 +40,7 @@ bool exchange_with_a_failure(const DriverDouble& gpu, const char* strategy, long
     CHECK(into.values() == mesh.needed);
   }
   CHECK_EQUAL(vicinal_halo_free(&mesh.halo), MPI_SUCCESS);
-  // What a rank that has failed still had to do for others is let go of with the list of it.
+  // This releases the operations that a failed rank still had to perform for other ranks.
   settle(gpu, held);
   CHECK_EQUAL(gpu.get("misuses"), 0);
   MPI_Bcast(&came_to_it, 1, MPI_C_BOOL, 0, MPI_COMM_WORLD);

@@ -1,5 +1,5 @@
-// The user's own messages on the same communicator: any tag is theirs, and a receive from anyone with
-// any tag never sees one of ours.
+// The user's own messages on the same communicator. Users may use any tag, and a wildcard receive
+// never matches a message of the library.
 #include <array>
 #include <deque>
 
@@ -27,7 +27,7 @@ TEST(user_messages_of_any_tag_never_meet_ours) {
   const std::vector<int> tags{0, 1, 2, 3, 4, 16, 17, 18, 24, 32, 33, 48, 1000, top - 1, top};
   const int next = around(rank + 1, size);
 
-  // Receives that would take anything are pending from before the graph is made.
+  // Wildcard receives are pending before the graph is created.
   std::vector<Parcel> received(tags.size());
   std::vector<MPI_Request> receives(tags.size());
   for (std::size_t i = 0; i < tags.size(); ++i) {

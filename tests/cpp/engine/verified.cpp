@@ -1,6 +1,6 @@
-// Plans that are proved once they are made (vicinal_verify): right ones serve as ever, whatever made them
-// and whoever asked for them; a wrong one is refused on all ranks. And what decides how ranks plan, where
-// it differs between them, is named where a plan is made.
+// Plans that are verified when made (vicinal_verify). Correct plans work as before, for any planner
+// and interface. A wrong plan is refused on all ranks. A setting that affects planning, and differs
+// between ranks, is named where a plan is made.
 #include <array>
 #include <memory>
 #include <numeric>
@@ -18,7 +18,7 @@ using namespace testing;
 
 const std::pair<std::string, std::string> verified{"vicinal_verify", "1"};
 
-/// Ranks of a ring, which send one number each way, and one to themselves.
+/// A ring in which each rank sends one number each way, and one to itself.
 struct Ring {
   int rank = world_rank();
   int size = world_size();
@@ -26,7 +26,7 @@ struct Ring {
   std::vector<int> destinations{around(rank + 1, size), rank, around(rank - 1, size)};
 };
 
-/// A planner that is `direct`, but for what it leaves out on the last rank: all of it.
+/// Plans as `direct`, but drops all operations on the last rank.
 Task<Plans> plan_nothing(PlanRequest request) {
   const bool liar = request.neighborhood.rank == request.neighborhood.machine->size() - 1;
   Task<Plans> making = find_planner("direct").plan(std::move(request));
@@ -45,7 +45,7 @@ std::string difference(const std::string& key, const std::string& a, const std::
 TEST(a_wrong_plan_is_refused_where_plans_are_to_be_proved) {
   const Ring ring;
   const Duplicate comm;
-  const Planner liar{"direct", "", plan_nothing};
+  const Planner liar{{"", plan_nothing}, "direct"};
   Settings settings = read_settings(Hints{verified, {"vicinal_regions", few_regions(ring.size)}});
   CHECK(settings.options.verify);
   PlanOptions options = settings.options;
@@ -105,8 +105,7 @@ TEST(verified_calls_deliver) {
     GraphHandle graph;
     SUCCEEDS(create_graph(comm, ring.sources, ring.destinations, hints, &graph));
     for (int round = 0; round < 8; ++round) {
-      // The number for each place in the ring; where there are two edges between two ranks, the order
-      // of both tells them apart.
+      // Each edge carries the numbers of its two ranks, and the round.
       std::array<std::int64_t, 3> sent{}, received{-1, -1, -1};
       for (std::size_t i = 0; i < 3; ++i) {
         sent[i] = (ring.rank * 100 + ring.destinations[i]) * 100 + round;
@@ -146,7 +145,7 @@ TEST(verified_halos_deliver_both_ways) {
       for (std::size_t i = 0; i < 2; ++i) {
         CHECK_EQUAL(ghosts[i], static_cast<double>(needed[i]) + 1000 * round);
       }
-      // One rank needs each of the two, and gives it back.
+      // Each owned value is the ghost of one rank, which returns it.
       const std::array<double, 2> before = owned;
       SUCCEEDS(vicinal_halo_reverse(halo, owned.data(), ghosts.data(), 1, MPI_DOUBLE, MPI_SUM));
       for (std::size_t i = 0; i < 2; ++i) CHECK_EQUAL(owned[i], 2 * before[i]);

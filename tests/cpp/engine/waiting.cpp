@@ -1,5 +1,5 @@
-// Waiting: who has the core meanwhile, and for several requests, whose handle goes, whose error is told, and what is no list
-// at all.
+// Waiting: how waiting ranks share cores. For several requests: which handle becomes null, which
+// error is reported, and invalid lists.
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "choose/measuring.hpp"
-#include "collectives/c_api_shared.hpp"
+#include "api/shared.hpp"
+#include "calibrate/measuring.hpp"
 #include "collectives/request.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/communicator.hpp"
@@ -41,7 +41,7 @@ struct Complete {
     for (int i = 0; i < size; ++i) places.push_back(i);
     SUCCEEDS(vicinal_graph_create_complete(comm, MPI_INFO_NULL, &graph));
   }
-  /// A call in which this rank sends so many values to the last one, which expects one.
+  /// Begins a call in which this rank sends `to_last` values to the last rank, which expects one.
   int begin(int to_last, vicinal_request* request) {
     std::vector<int> given = counts;
     given.back() = to_last;
@@ -51,10 +51,10 @@ struct Complete {
   }
 };
 
-/// Whether all ranks share cores, and may choose theirs. Collective.
+/// Returns whether all ranks share cores, and may choose their core. Collective.
 bool all_share_cores() {
   const Duplicate comm;
-  static_cast<void>(mpi::Communicator::of(comm));  // looks around
+  static_cast<void>(mpi::Communicator::of(comm));  // detects shared cores
   cpu_set_t cores;
   int mine = mpi::Backoff::shares_cores() && sched_getaffinity(0, sizeof cores, &cores) == 0 &&
              sched_setaffinity(0, sizeof cores, &cores) == 0;
@@ -97,7 +97,7 @@ TEST(many_who_wait_on_one_core_leave_most_of_it_to_others) {
       });
     }
   }
-  // They would take all of it, looked each of them every 50 microseconds.
+  // They would take the whole core if each polled every 50 microseconds.
   CHECK(std::accumulate(used.begin(), used.end(), 0.0) < 0.75 * measured);
 }
 
@@ -139,7 +139,7 @@ TEST(asking_whom_a_rank_waits_for_loses_nothing) {
   for (const char* strategy : {"direct", "aggregate", "split"}) {
     Exchange exchange(shifts, strategy, "messages");
     for (int round = 1; round <= 20; ++round) {
-      // What the others have sent is there, and what the last one will send is not.
+      // All ranks but the last have started; its data are missing.
       if (!is_last) exchange.start(round);
       MPI_Barrier(comm);
       for (int i = 0; !is_last && i < 3; ++i) {
@@ -156,7 +156,8 @@ TEST(asking_whom_a_rank_waits_for_loses_nothing) {
 }
 
 TEST(who_waits_for_a_rank_of_the_same_host_names_it) {
-  // Ranks 0 and 1 send to both ranks of the next region; rank 0, which has most of it, leads, and rank 1 is late.
+  // Ranks 0 and 1 send to both ranks of the next region. Rank 0 has most data and leads; rank 1 is
+  // late.
   const Duplicate comm;
   const int rank = world_rank();
   if (world_size() < 4) testing::skip("needs 4 ranks");
@@ -169,14 +170,14 @@ TEST(who_waits_for_a_rank_of_the_same_host_names_it) {
   SUCCEEDS(plan_exchange(send, receive, graph, Hints{{"vicinal_strategy", "aggregate"}}, &request));
   for (int round = 1; round <= 3; ++round) {
     if (!is_late) SUCCEEDS(vicinal_start(&request));
-    // What rank 0 moves itself, by jobs where its memory is of such a kind, is over by then.
+    // By then, rank 0's own operations are complete, even where jobs perform them.
     for (int i = 0; i < 100; ++i) {
       MPI_Barrier(comm);
       vicinal_progress();
     }
     std::set<std::string> named;
     if (rank == 0) {
-      // Also while another thread works on it again and again.
+      // This must hold while another thread progresses the request repeatedly.
       std::atomic<bool> is_named = false;
       std::thread working([&] {
         while (mpi::thread_multiple() && !is_named) vicinal_progress();
@@ -235,7 +236,7 @@ TEST(waitany_says_which_request_has_failed) {
   SUCCEEDS(world.begin(1, &warm));
   SUCCEEDS(vicinal_wait(&warm));
   MPI_Barrier(MPI_COMM_WORLD);
-  // The first request is another communicator's, whose handler is not the one that must hear of it.
+  // The first request belongs to another communicator, whose error handler must not be called.
   const Duplicate other;
   MPI_Errhandler counts = MPI_ERRHANDLER_NULL;
   MPI_Comm_create_errhandler(count_errors, &counts);
@@ -281,12 +282,13 @@ TEST(lists_of_requests_that_are_none) {
 }
 
 TEST(a_message_that_is_too_long_is_a_count_fault) {
-  // Open MPI 5.0.11 does not tell of a short message to the rank itself, and writes a longer one past the buffer.
+  // Open MPI 5.0.11 reports no truncation of a short message to the rank itself, and writes a
+  // longer one past the buffer.
   int rank = 0, size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (size < 2) testing::skip("needs 2 ranks");
-  // MPICH takes what it finds in testing to the world's error handler, whatever ours is.
+  // MPICH calls the world's error handler for errors found in testing, whatever the communicator's.
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
   MPI_Comm communicator = MPI_COMM_NULL;
@@ -319,7 +321,7 @@ TEST(a_message_that_is_too_long_is_a_count_fault) {
       });
     }
     if (way[0] != 'o') {
-      CHECK(lengths[0] == 8 || way[0] == 's');  // MPICH does not say which of some it was
+      CHECK(lengths[0] == 8 || way[0] == 's');  // MPICH does not say which of some failed
       CHECK_EQUAL(lengths[1], -1);
     }
     mpi::poll_until([&] { return set.test(0) && set.test_all(2, 2); });

@@ -1,5 +1,5 @@
-// The file of wisdom: what was written is read, whatever else is there is a warning and nothing worse, and ranks or jobs
-// that write at once lose nothing.
+// The wisdom file. Entries written are read back, any other content causes only a warning, and
+// concurrent writers lose nothing.
 #include "choose/wisdom.hpp"
 
 #include <sys/stat.h>
@@ -17,7 +17,8 @@ namespace {
 
 using namespace testing;
 
-/// A folder that all ranks of a communicator see, or this rank alone, gone with this.
+/// A temporary folder, shared by all ranks of a communicator or of this rank alone. The destructor
+/// removes it.
 class Folder {
  public:
   explicit Folder(MPI_Comm owners = MPI_COMM_SELF) : owners_(owners) {
@@ -134,13 +135,13 @@ TEST(wisdom_that_cannot_be_had_is_no_fault) {
   remember("/nonexistent/wisdom", one);
   for (const std::string& path : {folder.file(""), folder.file("pipe")}) {
     if (path.ends_with("pipe")) CHECK(mkfifo(path.c_str(), 0600) == 0);
-    CHECK(!recall(path, one.key));  // and does not wait for somebody to write
+    CHECK(!recall(path, one.key));  // and does not block until a process writes
     remember(path, one);
   }
 }
 
 TEST(wisdom_of_ranks_that_write_at_once_is_not_lost) {
-  // Of those of one host: hosts need not see each other's temporary files.
+  // Ranks of one host only: hosts need not see each other's temporary files.
   MPI_Comm host = MPI_COMM_NULL;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
   int me = 0;
@@ -156,7 +157,7 @@ TEST(wisdom_of_ranks_that_write_at_once_is_not_lost) {
     };
     for (int i = 0; i < each; ++i) {
       remember(path, {{{"direct", me * 100 + i}}, key(me, i)});
-      // Whenever one looks, there is a whole file.
+      // A reader finds a whole file at any time.
       CHECK(read_wisdom(text_of(path)).kind == WisdomFile::Kind::whole);
     }
     MPI_Barrier(host);

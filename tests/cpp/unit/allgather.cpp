@@ -1,5 +1,5 @@
-// The allgather planners on virtual ranks: plans for all kinds of machines proved by the verifier,
-// the messages they need, and faults.
+// Tests the allgather planners on virtual ranks: the verifier proves plans for many machines; also
+// message counts and faults.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -52,10 +52,10 @@ void prove_random(int size, unsigned first_seed, unsigned last_seed) {
   }
 }
 
-/// The most messages that a rank sends to other regions, and inside its own.
+/// The largest number of messages that one rank sends to other regions, and inside its own.
 struct Most {
   std::int64_t non_local = 0, local = 0;
-  Index elements = 0;  ///< to other regions
+  Index elements = 0;  ///< sent to other regions
 };
 
 Most most_sent(const std::string& planner, const std::shared_ptr<const Machine>& machine,
@@ -111,19 +111,20 @@ TEST(allgather_on_many_ranks_in_regions_of_unequal_size) {
 }
 
 TEST(locality_bruck_sends_one_message_per_step_between_regions) {
-  // Where the number of regions is a power of their size, as in the paper: log of r to base p_l.
+  // If the number of regions is a power of their size, as in the paper: log of r to base p_l.
   CHECK_EQUAL(most_sent("locality-bruck", block_machine(16, 4, 4), true).non_local, 1);
   CHECK_EQUAL(most_sent("locality-bruck", block_machine(64, 4, 4), true).non_local, 2);
   CHECK_EQUAL(most_sent("locality-bruck", block_machine(256, 4, 4), true).non_local, 3);
   CHECK_EQUAL(most_sent("locality-bruck", block_machine(512, 8, 8), true).non_local, 2);
-  // Its example 2.1: four values of each rank, against 15 by Bruck's algorithm in four messages.
+  // Example 2.1 of the paper: each rank sends four values; Bruck's algorithm sends 15 in four
+  // messages.
   CHECK_EQUAL(most_sent("locality-bruck", block_machine(16, 4, 4), true).elements, 4);
   CHECK_EQUAL(most_sent("bruck", block_machine(16, 4, 4), true).non_local, 4);
   CHECK_EQUAL(most_sent("bruck", block_machine(16, 4, 4), true).elements, 15);
-  // Any number of regions: the next whole number.
+  // For other numbers of regions, the logarithm is rounded up.
   CHECK_EQUAL(most_sent("locality-bruck", block_machine(40, 8, 8), true).non_local, 1);
   CHECK_EQUAL(most_sent("locality-bruck", block_machine(12 * 6, 6, 6), true).non_local, 2);
-  // The order of ranks plays no part.
+  // The order of ranks does not matter.
   std::vector<int> dealt;
   for (int rank = 0; rank < 64; ++rank) dealt.push_back(rank % 16);
   const auto round_robin = std::make_shared<const Machine>(dealt, dealt);
@@ -149,15 +150,16 @@ TEST(every_block_enters_a_region_once_by_locality) {
          planned_allgather(name, machine, allgather_patterns(counts), allgather_options(true))) {
       const Statistics sent = statistics(plan);
       crossing += sent.non_local.elements;
-      CHECK_EQUAL(sent.local.messages, 0);  // shared memory serves the regions
+      CHECK_EQUAL(sent.local.messages, 0);  // regions use shared memory
     }
     CHECK_EQUAL(crossing, 8 * (48 - 6));
   }
 }
 
 TEST(inner_regions_take_each_block_once) {
-  // 4 nodes of 8 ranks with two NUMA domains each. A block that has come to a node crosses to its
-  // other domain once, and is shared there; without inner regions each rank reads it for itself.
+  // 4 nodes of 8 ranks with two NUMA domains each. A block that has arrived at a node crosses to
+  // its other domain once and is shared there. Without inner regions, each rank reads it
+  // separately.
   const auto crossings = [](const std::shared_ptr<const Machine>& machine) {
     const std::vector<Index> counts(32, 1);
     const auto plans = planned_allgather("locality-bruck", machine, allgather_patterns(counts),
@@ -195,7 +197,8 @@ TEST(allgathers_with_counts_that_differ_are_refused) {
 }
 
 TEST(allgathers_with_counts_that_would_go_another_way_are_refused) {
-  // One rank is given counts with which another planner is the fastest: it would wait for letters that nobody sends.
+  // One rank gets counts for which another planner is the fastest. It would wait for control
+  // messages that no rank sends.
   const auto machine = block_machine(32, 8, 8);
   const std::vector<Index> small(32, 8);
   for (const Index block : {Index{1}, Index{1} << 10, Index{1} << 16, Index{1} << 20}) {

@@ -1,4 +1,5 @@
-// Which planner of allgathers `automatic` takes: held to the price of the plans of all of them.
+// Tests which allgather planner `automatic` chooses: compares the price of its plan with the prices
+// of all others.
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
@@ -44,7 +45,7 @@ Profile profile(const char* name, double latency, double overhead, double second
   return it;
 }
 
-/// As is measured where ranks of several hosts share two cores.
+/// Resembles measurements in which the ranks of several hosts share two cores.
 Profile with_turns() {
   Profile it = profile("TCP with turns, half a core for each host", 45e-6, 3.5e-6, 3e-10, 4e-10,
                        0.4e-6, 0.5, 3e-10);
@@ -64,7 +65,7 @@ std::vector<Profile> profiles() {
                   0.5, 0.9)};
 }
 
-/// Plans of one element for each rank: prices are asked for with elements of any size.
+/// Plans with one element for each rank; price() accepts any element size.
 class Planned {
  public:
   explicit Planned(SharedMachine machine)
@@ -74,7 +75,7 @@ class Planned {
   }
 
   double seconds(std::string_view planner, const Profile& profile, Index block) {
-    // One of them goes by the profile itself.
+    // The plan of locality-bruck depends on the profile.
     const std::string base = planner == "locality-bruck" ? profile.name : "";
     const auto [place, is_new] = plans_.try_emplace({std::string(planner), base});
     if (is_new) {
@@ -96,8 +97,8 @@ std::vector<Estimate> estimates(const Machine& machine, const Profile& profile, 
   return allgather::estimate_all({machine, profile, bytes, true});
 }
 
-/// How much longer the choice takes than the best, by the price of their plans. What is estimated at more than so many times
-/// the choice's time is not planned: of many ranks, a ring has a million messages.
+/// Returns the price of the chosen plan relative to the cheapest. Planners with an estimate far
+/// above the chosen one's are skipped: with many ranks, a ring has a million messages.
 double regret(Planned& planned, const Machine& machine, const Profile& profile, Index block,
               const std::string& what) {
   const std::vector<Estimate> all = estimates(machine, profile, block);
@@ -124,7 +125,8 @@ double regret(Planned& planned, const Machine& machine, const Profile& profile, 
 
 }  // namespace
 
-/// Measured where so many ranks shared two cores: by leaders 0.31 and 0.45 ms, by locality 0.37 and 0.64.
+/// Measured with this many ranks on two cores: hierarchical 0.31 and 0.45 ms, locality-bruck 0.37
+/// and 0.64 ms.
 TEST(allgathers_of_ranks_that_share_cores_are_left_to_few_of_them) {
   for (const int beside : {8, 4}) {
     const SharedMachine machine = block_machine(32, beside, beside);
@@ -177,7 +179,8 @@ TEST(allgathers_go_by_the_planner_with_the_least_price) {
   for (const Profile& profile : profiles()) {
     std::cout << "  " << profile.name << ": the worst choice takes " << worst[profile.name]
               << " times as long as the best\n";
-    // What one rank may do on a shared core while another waits for its message is not followed.
+    // The estimate does not model what a rank does on a shared core while another waits for its
+    // message.
     CHECK(worst[profile.name] <= (profile.cores > 0 ? 1.2 : 1.05));
   }
 }

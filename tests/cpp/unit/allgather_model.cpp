@@ -1,11 +1,11 @@
-// Equations 1 to 4 of Bienz et al. 2022 beside what the plans send.
+// Compares equations 1 to 4 of Bienz et al. 2022 with what the plans send.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
+#include "allgather_model.hpp"
 #include "allgathers.hpp"
 #include "check.hpp"
-#include "cost/allgather.hpp"
 #include "plan/checks.hpp"
 
 namespace vicinal::allgather_model_tests {
@@ -15,7 +15,8 @@ using namespace testing;
 
 bool close(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(1.0, std::abs(b)); }
 
-/// What the rank that sends most sends, by messages: to other regions, or inside its own.
+/// Returns what the busiest sender sends, to other regions or inside its own; the bytes are
+/// elements.
 Sent most_sent(const std::vector<Plan>& plans, Traffic Statistics::* which) {
   Sent most;
   for (const Plan& plan : plans) {

@@ -1,5 +1,5 @@
 // Equations 1 to 4 of Bienz et al. 2022.
-#include "cost/allgather.hpp"
+#include "allgather_model.hpp"
 
 #include <cmath>
 
@@ -23,7 +23,7 @@ double locality_steps(const AllgatherModel& model) {
 }
 
 Sent locality_bruck_non_local(const AllgatherModel& model) {
-  // The sum of p_l^i over the steps, a geometric series.
+  // A geometric series: the sum of p_l^i over the steps.
   const double blocks =
       model.ranks_per_region * (model.regions() - 1) / (model.ranks_per_region - 1);
   return {locality_steps(model), blocks * model.bytes_per_rank};
@@ -31,8 +31,8 @@ Sent locality_bruck_non_local(const AllgatherModel& model) {
 
 Sent locality_bruck_local(const AllgatherModel& model) {
   const double sharings = locality_steps(model) + 1;
-  // In the i-th sharing, from 0, each rank ends with p_l^(i+1) blocks, of which it sends all but one
-  // member's.
+  // After the i-th local allgather (from 0), each rank has p_l^(i+1) blocks. It sends all of them
+  // except one member's.
   const double blocks = model.ranks - 1;
   return {std::log2(model.ranks_per_region) * sharings, blocks * model.bytes_per_rank};
 }

@@ -1,4 +1,5 @@
-// The arena across real processes: what one writes the others read, and nothing is left behind.
+// Tests the arena across real processes: each process reads what another one writes, and nothing is
+// left behind.
 #include "memory/arena.hpp"
 
 #include <fcntl.h>
@@ -29,7 +30,7 @@ namespace {
 
 constexpr std::int64_t small_arena = std::int64_t{1} << 30;
 
-/// Runs `action` in a process of its own; 0 where it returns.
+/// Runs `action` in a child process, which exits with 0 if it returns.
 pid_t in_child(const std::function<void()>& action) {
   const pid_t child = fork();
   if (child != 0) return child;
@@ -49,7 +50,7 @@ int outcome(pid_t child) {
   return status;
 }
 
-/// Bytes of address space, and of it what lies in arenas.
+/// Returns the bytes of address space mapped by arenas.
 std::int64_t mapped_bytes() {
   std::ifstream maps("/proc/self/maps");
   std::int64_t sum = 0;
@@ -125,7 +126,7 @@ TEST(arena_leaves_nothing_behind_a_killed_process) {
   const auto arena = Arena::attach(invitation, 1, 2);
   CHECK_EQUAL(kill(child, SIGKILL), 0);
   CHECK(WIFSIGNALED(outcome(child)));
-  // What is mapped goes on working; what is not mapped cannot be found any more.
+  // Existing mappings keep working; new ones are impossible.
   std::memset(arena->at(arena->allocate(1 << 20)), 2, 1 << 20);
   CHECK_THROWS(Fault::memory, Arena::attach(invitation, 1, 2), "/proc/");
   CHECK(named_objects() == before);
@@ -148,7 +149,7 @@ TEST(arena_names_of_killed_processes_are_taken_away) {
   for (const std::string& name : before) left.erase(name);
   CHECK_EQUAL(left.size(), std::size_t{1});
   const std::filesystem::path path = std::filesystem::path("/dev/shm") / *left.begin();
-  // An hour old, as far as anybody can tell; but its owner lives.
+  // The file is an hour old, but its owner is alive.
   const auto old = std::filesystem::last_write_time(path) - std::chrono::hours(1);
   std::filesystem::last_write_time(path, old);
   Arena::create(2, Arena::Backing::named, small_arena);
@@ -182,14 +183,14 @@ TEST(arena_refuses_files_of_other_kinds) {
     other.inode = static_cast<std::int64_t>(status.st_ino);
     return other;
   };
-  // Opening the end of a pipe that nobody writes to would wait for ever.
+  // Opening this end of the pipe would block forever: no process writes to it.
   int ends[2];
   CHECK_EQUAL(pipe(ends), 0);
   CHECK_THROWS(Fault::memory, Arena::attach(invited_to(ends[0]), 1, 2), "it is pipe:");
   close(ends[0]);
   close(ends[1]);
 
-  // A copy of the header is not enough: the file must be sealed, and of this user only.
+  // A copy of the header is not enough: the file must also be sealed and private to this user.
   std::vector<std::byte> header(4096);
   std::memcpy(header.data(), arena->at(0), header.size());
   for (const bool sealed : {false, true}) {
@@ -216,7 +217,7 @@ TEST(arena_takes_address_space_as_it_is_needed) {
     std::memset(arenas.back()->at(offset), 1, 1000);
   }
   CHECK(mapped_bytes() - before <= 2000 * (std::int64_t{32} << 20));
-  // And the last of them is as good as the first.
+  // The last arena works as the first.
   const std::int64_t offset = arenas.back()->allocate(std::size_t{100} << 20);
   std::memset(arenas.back()->at(offset), 1, std::size_t{100} << 20);
   CHECK(arenas.back()->size() >= std::int64_t{1} << 40);
@@ -228,7 +229,7 @@ TEST(arena_windows_of_all_sizes_are_shared) {
   constexpr int members = 3;
   const auto arena = Arena::create(members, Arena::Backing::nameless);
   const std::int64_t board = arena->allocate(64 * sizeof(std::int64_t));
-  // More than the first window in small pieces, then pieces that fit later windows only.
+  // Small pieces fill more than the first window; later pieces fit into later windows only.
   const std::vector<std::size_t> sizes{3 << 20, 3 << 20, 3 << 20, 17 << 20, 70 << 20, 1 << 20};
   for (int index = 1; index < members; ++index) {
     CHECK_EQUAL(outcome(in_child([&, index] {
@@ -301,7 +302,7 @@ TEST(arena_allocations_are_apart_aligned_and_zeroed) {
   for (const auto& [offset, bytes] : live) arena->release(offset);
   CHECK_EQUAL(arena->allocated_bytes(), 0);
   CHECK_EQUAL(arena->resident_bytes(), 0);
-  // All in one piece again.
+  // All memory is contiguous again.
   const std::int64_t all = arena->allocate(250 << 20);
   CHECK(arena->resident_bytes() >= 250 << 20);
   arena->release(all);
@@ -323,7 +324,7 @@ TEST(arena_reports_lack_of_memory) {
   const std::int64_t offset = arena->allocate(1000);
   arena->release(offset);
 
-  // More than the machine has, in an arena that is large enough.
+  // More memory than the machine has, in an arena that is large enough.
   const auto machine_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * 4096;
   const auto large = Arena::create(1);
   if (large->size() > machine_bytes * 3) {
@@ -357,10 +358,10 @@ TEST(arena_respects_the_limit_on_address_space) {
     for (int i = 0; i < 20; ++i) arenas.push_back(Arena::create(2));
     CHECK(arenas.front()->size() >= std::int64_t{256} << 20);
     CHECK(arenas.back()->size() >= std::int64_t{8} << 20);
-    // There is still room for everything else.
+    // Other allocations still succeed.
     std::vector<char> other(std::size_t{1} << 30);
     CHECK(other.data() != nullptr);
-    // A window that would not fit is refused, and nothing has changed then.
+    // A window that does not fit is refused, and the arena stays unchanged.
     CHECK_THROWS(Fault::memory, arenas.back()->allocate(std::size_t{9} << 30), "ulimit -v");
     CHECK_EQUAL(arenas.back()->allocated_bytes(), 0);
     CHECK_EQUAL(arenas.back()->resident_bytes(), 0);

@@ -1,4 +1,4 @@
-// What is left of the machine's memory, and of what control groups allow.
+// Tests the available memory of the machine, and the limits of control groups.
 #include "memory/available.hpp"
 
 #include <unistd.h>

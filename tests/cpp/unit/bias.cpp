@@ -1,5 +1,5 @@
-// What a person thinks of planners.
-#include "planners/bias.hpp"
+// Tests the biases that a user gives for planners.
+#include "negotiate/bias.hpp"
 
 #include "check.hpp"
 

@@ -1,5 +1,6 @@
-// What stands in for memory that the processor does not reach: where it has each byte, what it copies, and what is kept for the next.
-#include "memory/stand_in.hpp"
+// Tests bounce buffers for memory that the processor cannot access: their layout, their copies, and
+// their reuse.
+#include "memory/bounce_buffer.hpp"
 
 #include <cstring>
 #include <vector>
@@ -8,10 +9,10 @@
 #include "check.hpp"
 #include "driver_double.hpp"
 
-namespace vicinal::stand_ins_tests {
+namespace vicinal::bounce_buffers_tests {
 namespace {
 
-/// Has no other to progress.
+/// Progress function that does nothing.
 void nothing() noexcept {}
 
 using testing::DelayedArray;
@@ -40,31 +41,33 @@ std::vector<std::int64_t> hundred() {
 
 }  // namespace
 
-TEST(stand_ins_have_each_byte_once_and_what_touches_side_by_side) {
+TEST(bounce_buffers_have_each_byte_once_and_what_touches_side_by_side) {
   const DriverDouble gpu;
   const DeviceArray array(gpu.memory(), hundred());
   const std::int64_t* const values = array.data();
-  StandInPool pool;
-  StandIn fetched(pool, gpu.memory(), StandIn::Way::fetched, StandIn::From::one_buffer,
-                  {stretch(values, 50, 2), stretch(values, 10, 5), stretch(values, 0, 0),
-                   stretch(values, 15, 5), stretch(values, 12, 4), stretch(values, 90, 1)});
+  BounceBufferPool pool;
+  BounceBuffer fetched(pool, gpu.memory(), BounceBuffer::Way::fetched,
+                       BounceBuffer::From::one_buffer,
+                       {stretch(values, 50, 2), stretch(values, 10, 5), stretch(values, 0, 0),
+                        stretch(values, 15, 5), stretch(values, 12, 4), stretch(values, 90, 1)});
   fetched.copy(nothing);
   for (const std::int64_t i : {10, 14, 15, 19, 12, 50, 51, 90}) {
     CHECK_EQUAL(value_at(fetched.at(at(values, i))), i);
   }
   CHECK_EQUAL(fetched.at(at(values, 19)) - fetched.at(at(values, 10)), 72);
-  // With the alignment to a line that they have to each other.
+  // Stretches keep their alignment within a cache line relative to each other.
   CHECK_EQUAL((fetched.at(at(values, 50)) - fetched.at(at(values, 10))) % 64, 40 * 8 % 64);
 }
 
-TEST(stand_ins_bring_back_nothing_but_their_stretches) {
+TEST(bounce_buffers_bring_back_nothing_but_their_stretches) {
   const DriverDouble gpu;
   const DeviceArray array(gpu.memory(), std::vector<std::int64_t>(100, -1));
   const std::int64_t* const values = array.data();
-  StandInPool pool;
-  StandIn back(pool, gpu.memory(), StandIn::Way::brought_back, StandIn::From::one_buffer,
-               {stretch(values, 20, 2), stretch(values, 60, 3), stretch(values, 22, 1),
-                stretch(values, 24, 1)});
+  BounceBufferPool pool;
+  BounceBuffer back(pool, gpu.memory(), BounceBuffer::Way::brought_back,
+                    BounceBuffer::From::one_buffer,
+                    {stretch(values, 20, 2), stretch(values, 60, 3), stretch(values, 22, 1),
+                     stretch(values, 24, 1)});
   for (const std::int64_t i : {20, 21, 22, 24, 60, 61, 62}) {
     std::memcpy(back.at(at(values, i)), &i, sizeof i);
   }
@@ -74,18 +77,19 @@ TEST(stand_ins_bring_back_nothing_but_their_stretches) {
   CHECK(array.values() == expected);
 }
 
-TEST(stand_ins_of_stretches_in_allocations_of_their_own) {
+TEST(bounce_buffers_of_stretches_in_allocations_of_their_own) {
   const DriverDouble gpu;
   const DeviceArray one(gpu.memory(), hundred()), two(gpu.memory(), hundred()),
       to(gpu.memory(), hundred()), to_another(gpu.memory(), hundred());
-  StandInPool pool;
-  StandIn fetched(pool, gpu.memory(), StandIn::Way::fetched, StandIn::From::anywhere,
-                  {stretch(one.data(), 5, 3), stretch(two.data(), 90, 10)});
+  BounceBufferPool pool;
+  BounceBuffer fetched(pool, gpu.memory(), BounceBuffer::Way::fetched, BounceBuffer::From::anywhere,
+                       {stretch(one.data(), 5, 3), stretch(two.data(), 90, 10)});
   fetched.copy(nothing);
   CHECK_EQUAL(value_at(fetched.at(at(one.data(), 7))), 7);
   CHECK_EQUAL(value_at(fetched.at(at(two.data(), 99))), 99);
-  StandIn back(pool, gpu.memory(), StandIn::Way::brought_back, StandIn::From::anywhere,
-               {stretch(to.data(), 5, 1), stretch(to_another.data(), 0, 1)});
+  BounceBuffer back(pool, gpu.memory(), BounceBuffer::Way::brought_back,
+                    BounceBuffer::From::anywhere,
+                    {stretch(to.data(), 5, 1), stretch(to_another.data(), 0, 1)});
   const std::int64_t value = -3;
   for (const std::byte* place : {at(to.data(), 5), at(to_another.data(), 0)}) {
     std::memcpy(back.at(place), &value, sizeof value);
@@ -96,68 +100,71 @@ TEST(stand_ins_of_stretches_in_allocations_of_their_own) {
   CHECK_EQUAL(to_another.values()[1], 1);
 }
 
-TEST(stand_ins_of_what_touches_are_one_copy) {
+TEST(bounce_buffers_of_what_touches_are_one_copy) {
   const DriverDouble gpu;
   const DeviceArray array(gpu.memory(), hundred());
-  StandInPool pool;
-  StandIn fetched(pool, gpu.memory(), StandIn::Way::fetched, StandIn::From::one_buffer,
-                  {stretch(array.data(), 0, 10), stretch(array.data(), 10, 30)});
+  BounceBufferPool pool;
+  BounceBuffer fetched(pool, gpu.memory(), BounceBuffer::Way::fetched,
+                       BounceBuffer::From::one_buffer,
+                       {stretch(array.data(), 0, 10), stretch(array.data(), 10, 30)});
   const long crossings = gpu.get("crossings"), launches = gpu.get("launches");
   fetched.copy(nothing);
   CHECK_EQUAL(gpu.get("crossings"), crossings + 1);
   CHECK_EQUAL(gpu.get("launches"), launches);
 }
 
-TEST(stand_ins_that_are_alike_find_what_the_last_had) {
+TEST(bounce_buffers_that_are_alike_find_what_the_last_had) {
   const DriverDouble gpu;
   const long before = gpu.held();
   const DeviceArray array(gpu.memory(), hundred()), other(gpu.memory(), hundred());
   {
-    StandInPool pool;
+    BounceBufferPool pool;
     const auto fetch = [&](const std::int64_t* values, std::int64_t count) {
-      StandIn fetched(pool, gpu.memory(), StandIn::Way::fetched, StandIn::From::one_buffer,
-                      {stretch(values, 0, count), stretch(values, 60, count)});
+      BounceBuffer fetched(pool, gpu.memory(), BounceBuffer::Way::fetched,
+                           BounceBuffer::From::one_buffer,
+                           {stretch(values, 0, count), stretch(values, 60, count)});
       fetched.copy(nothing);
       CHECK_EQUAL(value_at(fetched.at(at(values, 60 + count - 1))), 60 + count - 1);
     };
     fetch(array.data(), 7);
     const long held = gpu.held(), pinned = gpu.get("pinned_blocks");
-    // Alike but for where they lie.
+    // As above, at other addresses.
     const long events = gpu.get("events");
     fetch(other.data(), 7);
     CHECK_EQUAL(gpu.get("events"), events);
     CHECK_EQUAL(gpu.held(), held);
-    // Others take the block, and have a job of their own.
+    // Others reuse the block, but have their own job.
     fetch(other.data(), 20);
     CHECK_EQUAL(gpu.get("pinned_blocks"), pinned);
-    std::vector<std::unique_ptr<StandIn>> many;
+    std::vector<std::unique_ptr<BounceBuffer>> many;
     for (int i = 0; i < 20; ++i) {
-      many.push_back(std::make_unique<StandIn>(
-          pool, gpu.memory(), StandIn::Way::brought_back, StandIn::From::one_buffer,
+      many.push_back(std::make_unique<BounceBuffer>(
+          pool, gpu.memory(), BounceBuffer::Way::brought_back, BounceBuffer::From::one_buffer,
           std::vector<UserBytes>{stretch(array.data(), i, 1)}));
     }
     many.clear();
-    CHECK_EQUAL(gpu.get("pinned_blocks"), pinned - 1 + static_cast<long>(StandInPool::most_idle));
+    CHECK_EQUAL(gpu.get("pinned_blocks"),
+                pinned - 1 + static_cast<long>(BounceBufferPool::most_idle));
   }
   CHECK_EQUAL(gpu.held(), before + 2);  // the arrays
   CHECK_EQUAL(gpu.get("misuses"), 0);
 }
 
-TEST(stand_ins_that_go_while_they_are_copied_leave_nothing_under_way) {
+TEST(bounce_buffers_that_go_while_they_are_copied_leave_nothing_under_way) {
   const DriverDouble gpu;
   const DeviceArray array(gpu.memory(), hundred());
-  StandInPool pool;
+  BounceBufferPool pool;
   for (int i = 0; i < 5; ++i) {
-    StandIn fetched(pool, gpu.memory(), StandIn::Way::fetched, StandIn::From::one_buffer,
-                    {stretch(array.data(), i, 50)});
+    BounceBuffer fetched(pool, gpu.memory(), BounceBuffer::Way::fetched,
+                         BounceBuffer::From::one_buffer, {stretch(array.data(), i, 50)});
     fetched.begin();
   }
   CHECK_EQUAL(gpu.get("misuses"), 0);
   delayed_memory().hold();
   const DelayedArray there(hundred());
   {
-    StandIn fetched(pool, delayed_memory(), StandIn::Way::fetched, StandIn::From::one_buffer,
-                    {stretch(there.data(), 1, 5)});
+    BounceBuffer fetched(pool, delayed_memory(), BounceBuffer::Way::fetched,
+                         BounceBuffer::From::one_buffer, {stretch(there.data(), 1, 5)});
     fetched.begin();
     CHECK(!fetched.poll());
     CHECK_EQUAL(delayed_memory().under_way(), 1);
@@ -166,17 +173,18 @@ TEST(stand_ins_that_go_while_they_are_copied_leave_nothing_under_way) {
   delayed_memory().let_go();
 }
 
-TEST(a_driver_that_fails_at_any_call_of_a_stand_in_leaves_nothing_behind) {
+TEST(a_driver_that_fails_at_any_call_of_a_bounce_buffer_leaves_nothing_behind) {
   const DriverDouble gpu;
   const DeviceArray array(gpu.memory(), hundred());
   const long held = gpu.held();
   for (long ahead = 1, calls = 0; calls == 0 || ahead <= calls; ++ahead) {
-    StandInPool pool;
+    BounceBufferPool pool;
     const long before = gpu.get("calls");
     gpu.set("fail_at", before + ahead);
     const auto fetch = [&] {
-      StandIn fetched(pool, gpu.memory(), StandIn::Way::fetched, StandIn::From::one_buffer,
-                      {stretch(array.data(), 0, 7), stretch(array.data(), 60, 9)});
+      BounceBuffer fetched(pool, gpu.memory(), BounceBuffer::Way::fetched,
+                           BounceBuffer::From::one_buffer,
+                           {stretch(array.data(), 0, 7), stretch(array.data(), 60, 9)});
       fetched.copy(nothing);
       CHECK_EQUAL(value_at(fetched.at(at(array.data(), 68))), 68);
     };
@@ -187,11 +195,11 @@ TEST(a_driver_that_fails_at_any_call_of_a_stand_in_leaves_nothing_behind) {
       CHECK(error.fault() == Fault::memory || error.fault() == Fault::device);
     }
     gpu.set("fail_at", 0);
-    fetch();  // the pool is as good as ever
+    fetch();  // the pool still works
     if (ahead > 1000) break;
   }
   CHECK_EQUAL(gpu.held(), held);
   CHECK_EQUAL(gpu.get("misuses"), 0);
 }
 
-}  // namespace vicinal::stand_ins_tests
+}  // namespace vicinal::bounce_buffers_tests

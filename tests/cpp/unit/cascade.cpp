@@ -1,5 +1,5 @@
-// cascade: whom its paths go by, what travels along them, and which radix is chosen. That its plans are right for graphs and
-// regions of all kinds is tested beside halving's.
+// Tests cascade: its paths, the data sent along them, and the chosen radix. The tests of halving
+// also verify cascade plans for many graphs and regions.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -10,11 +10,11 @@
 #include "block_graphs.hpp"
 #include "check.hpp"
 #include "cost/price.hpp"
+#include "negotiate/planner.hpp"
+#include "negotiate/virtual_ranks.hpp"
 #include "plan/checks.hpp"
 #include "planners/cascade/choice.hpp"
 #include "planners/cascade/paths.hpp"
-#include "planners/planner.hpp"
-#include "planners/virtual_ranks.hpp"
 #include "random_patterns.hpp"
 
 namespace vicinal::cascade_tests {
@@ -62,7 +62,7 @@ struct Sent {
   Index elements = 0;
 };
 
-/// By region.
+/// Returns what each region sends to other regions.
 std::map<int, Sent> sent_by_regions(const std::vector<Plan>& plans, const Machine& machine) {
   std::map<int, Sent> sent;
   for (const Plan& each : plans) {
@@ -76,7 +76,7 @@ std::map<int, Sent> sent_by_regions(const std::vector<Plan>& plans, const Machin
   return sent;
 }
 
-/// An allgather of one element among all ranks.
+/// Allgather of one element among all ranks.
 std::vector<Pattern> among_all(int size) {
   OutEdges graph(static_cast<std::size_t>(size));
   for (auto& destinations : graph) destinations = all_ranks(size);
@@ -103,12 +103,13 @@ TEST(paths_go_by_the_digits_of_distances) {
 }
 
 TEST(members_share_the_values_of_digits_out) {
-  // Regions of 3, 1 and 2 ranks, of which rank 1 takes no part.
+  // Regions of 3, 1 and 2 ranks; rank 1 does not participate.
   const Machine machine({0, 0, 0, 1, 2, 2}, {0, 0, 0, 1, 2, 2});
   const std::vector<int> ranks{0, 2, 3, 4, 5};
   const Paths of_0(machine, 0, ranks, 4), of_2(machine, 2, ranks, 4);
   CHECK_EQUAL(of_0.steps(), 2);
-  // Rank 0 sends what goes one region on, rank 2 what goes two on; each hands the other its part before.
+  // Rank 0 sends data that move one region on, rank 2 data that move two. Before, they hand each
+  // other their parts.
   CHECK((of_0.takers(0) == std::vector<int>{2} && of_0.givers(0) == std::vector<int>{2}));
   CHECK_EQUAL(of_0.taker(0, 2), 2);
   CHECK_EQUAL(of_0.taker(0, 1), -1);
@@ -138,7 +139,7 @@ TEST(both_ends_of_each_path_know_of_it) {
         }
       }
       CHECK(to == from);
-      // What is for a region gets there, and to members of it only at the end.
+      // Data for a region arrive there after the last step.
       for (const auto& [rank, unused] : paths) {
         for (const int other : ranks) {
           int holder = rank;
@@ -163,7 +164,7 @@ TEST(regions_send_as_many_messages_as_there_are_values_of_digits) {
     verify(plans, patterns);
     for (const auto& [region, sent] : sent_by_regions(plans, *machine)) {
       CHECK_EQUAL(sent.messages, messages);
-      // Each other region gets each item once, whatever the way: as many are sent by all, so by each.
+      // Each other region gets each item once, over any path. All regions send equally much.
       CHECK_EQUAL(sent.elements, per_region * (regions - 1));
     }
   }
@@ -190,7 +191,7 @@ TEST(cascades_of_all_radices_are_right) {
   }
 }
 
-/// The price with the radix that is chosen, over that of the best of some.
+/// Returns the price with the chosen radix, relative to the best of several.
 double regret(const SharedMachine& machine, double density, Index block) {
   const auto patterns =
       block_patterns(random_graph(machine->size(), density, 3), [](int) { return Index{1}; });

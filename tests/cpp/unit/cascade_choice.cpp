@@ -1,4 +1,4 @@
-// Whether `automatic` passes on between regions: held to the price of the plans.
+// Tests whether `automatic` forwards between regions, by the price of the plans.
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -12,9 +12,9 @@
 #include "check.hpp"
 #include "cost/price.hpp"
 #include "made_up_profiles.hpp"
+#include "negotiate/planner.hpp"
+#include "negotiate/virtual_ranks.hpp"
 #include "plan/checks.hpp"
-#include "planners/planner.hpp"
-#include "planners/virtual_ranks.hpp"
 
 namespace vicinal::cascade_choice_tests {
 namespace {
@@ -104,7 +104,7 @@ TEST(
   std::mt19937 random(9);
   for (const auto& machine : {block_machine(64, 1, 1), block_machine(128, 4, 4)}) {
     const int size = machine->size();
-    // Few of all edges; a third of them; and all.
+    // One of 16 edges, one of three, and all of them.
     for (const int part : {16, 3, 1}) {
       std::vector<Index> counts(static_cast<std::size_t>(size) * static_cast<std::size_t>(size));
       for (Index& it : counts) it = random() % static_cast<unsigned>(part) == 0 ? 1 : 0;
@@ -150,7 +150,8 @@ TEST(what_is_passed_on_by_automatic_is_right) {
     CHECK_EQUAL(chosen.planner(), std::string("cascade"));
     CHECK(chosen.reason.find("us with a message for each region") != std::string::npos);
     verify(chosen.plans, patterns);
-    // What is heard of in parts does not wait for others, and of blocks whose size nobody knows large ones would pay.
+    // Partitions would wait for others. Blocks of unknown size may be large, where forwarding does
+    // not pay.
     for (const bool partitioned : {true, false}) {
       PlanOptions other = options;
       other.partitioned = partitioned;

@@ -1,13 +1,13 @@
-// The common-neighbor planner on virtual ranks: plans of all kinds of graphs proved by the
-// verifier, counts of messages, and faults.
+// Tests the common-neighbor planner on virtual ranks: the verifier proves plans of many graphs;
+// also message counts and faults.
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <sstream>
 
 #include "check.hpp"
+#include "negotiate/virtual_ranks.hpp"
 #include "plan/checks.hpp"
-#include "planners/virtual_ranks.hpp"
 #include "random_patterns.hpp"
 
 namespace vicinal::common_neighbor_tests {
@@ -15,7 +15,7 @@ namespace {
 
 using testing::RandomPatterns;
 
-/// An allgather: rank r sends its block of `block` elements along each of its edges.
+/// Returns an allgather: rank r sends its block of `block` elements along each of its edges.
 std::vector<Pattern> allgather(int size, Index block, const std::function<bool(int, int)>& edge) {
   std::vector<Pattern> patterns(static_cast<std::size_t>(size));
   for (Pattern& pattern : patterns) pattern.identity = true;
@@ -99,7 +99,7 @@ std::vector<Sent> sent_between_regions(const std::vector<Plan>& plans) {
   return sent;
 }
 
-/// How each rank ends: an error, or none.
+/// Returns the error of each rank, if any.
 std::vector<std::optional<Error>> outcomes(const std::shared_ptr<const Machine>& machine,
                                            const std::vector<Pattern>& patterns, int at_fault,
                                            const PlanOptions& options,
@@ -174,7 +174,7 @@ TEST(common_neighbor_on_graphs_of_special_shapes) {
 }
 
 TEST(common_neighbor_divides_the_messages_of_a_group) {
-  // Two regions of four ranks; each rank of the one sends to each of the other: 16 edges.
+  // Two regions of four ranks. Each rank of the first sends to each rank of the second: 16 edges.
   const auto machine = blocks(8, 4, 8);
   const auto patterns = allgather(8, 10, [](int from, int to) { return from < 4 && to >= 4; });
   const auto sent = [&](int group_size, bool shared = true) {
@@ -187,17 +187,17 @@ TEST(common_neighbor_divides_the_messages_of_a_group) {
     CHECK(std::all_of(all.begin() + 4, all.end(), [](const Sent& it) { return it == Sent{}; }));
     return std::vector<Sent>(all.begin(), all.begin() + 4);
   };
-  CHECK(sent(1) == std::vector<Sent>(4, {4, 40}));  // a message for each edge
-  CHECK(sent(2) == std::vector<Sent>(4, {2, 40}));  // two pairs, each to four, of 2 blocks
+  CHECK(sent(1) == std::vector<Sent>(4, {4, 40}));  // one message for each edge
+  CHECK(sent(2) == std::vector<Sent>(4, {2, 40}));  // two pairs: each rank sends two, of 2 blocks
   CHECK(sent(4) == std::vector<Sent>(4, {1, 40}));  // one each, of 4 blocks
   CHECK(sent(8) == std::vector<Sent>(4, {1, 40}));
   CHECK(sent(4, false) == std::vector<Sent>(4, {1, 40}));
-  CHECK(sent(0) == std::vector<Sent>(4, {1, 40}));  // short blocks: the model finds it cheapest
+  CHECK(sent(0) == std::vector<Sent>(4, {1, 40}));  // short blocks: the cost model prefers this
 }
 
 TEST(common_neighbor_hands_a_block_over_once) {
-  // Each rank sends to all eight ranks of the other region; in a pair, each delivers to four of
-  // them.
+  // Each rank sends to all eight ranks of the other region. In a pair, each member delivers to four
+  // of them.
   const auto patterns = allgather(10, 10, [](int from, int to) { return from < 2 && to >= 2; });
   std::vector<int> regions(10, 1);
   regions[0] = regions[1] = 0;
@@ -213,7 +213,7 @@ TEST(common_neighbor_hands_a_block_over_once) {
     CHECK_EQUAL(of_rank.local.elements, 10);
     CHECK_EQUAL(of_rank.non_local.messages, 4);
     CHECK_EQUAL(of_rank.non_local.elements, 80);
-    CHECK_EQUAL(of_rank.copied_elements, 20);  // one message is put together, and sent four times
+    CHECK_EQUAL(of_rank.copied_elements, 20);  // each assembles one message and sends it four times
   }
 }
 
@@ -257,7 +257,8 @@ TEST(common_neighbor_ends_on_all_ranks_when_one_is_at_fault) {
 TEST(common_neighbor_names_counts_that_differ) {
   const auto machine = blocks(8, 4, 8);
   auto patterns = allgather(8, 4, [](int, int) { return true; });
-  // Rank 6 expects less from rank 1, which another member may deliver, and rank 2 from itself.
+  // Rank 6 expects less from rank 1, which another member may deliver. Rank 2 expects less from
+  // itself.
   patterns[6].in[1].count = 3;
   patterns[6].in[1].slots = {{0, 4, 3}};
   patterns[2].in[2].count = 0;
@@ -326,7 +327,8 @@ TEST(common_neighbor_plans_two_thousand_ranks) {
     }
     combined += statistics(plans[static_cast<std::size_t>(rank)]).non_local.messages;
   }
-  // All 32 of a region in one group: of its 1 - 0.95^32 = 80.6 % of the others in one message each.
+  // All 32 ranks of a region form one group. It reaches 1 - 0.95^32 = 80.6 % of the others, with
+  // one message each.
   CHECK(direct > 200000);
   const double expected = 64 * (1 - std::pow(0.95, 32)) * (size - 32);
   CHECK(std::abs(static_cast<double>(combined) - expected) < 0.01 * expected);

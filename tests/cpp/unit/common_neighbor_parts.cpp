@@ -1,5 +1,5 @@
-// The workings of the common-neighbor planner by themselves: groups, who delivers, the choice of
-// the group size, and the layout of messages.
+// Tests the parts of the common-neighbor planner: groups, deliverers, the choice of the group size,
+// and the message layout.
 #include <algorithm>
 #include <iterator>
 
@@ -24,7 +24,8 @@ TEST(groups_are_formed_by_common_neighbours) {
   using Groups = std::vector<std::vector<int>>;
   CHECK((region.groups(1) == Groups{{0}, {1}, {2}, {3}, {4}, {5}}));
   CHECK((region.groups(2) == Groups{{0, 2}, {1, 3}, {4}, {5}}));
-  // 3 has one neighbour in common with the group of 0 and 2, and 1 has two with 3 then.
+  // Rank 3 has one neighbour in common with the group of 0 and 2. Rank 1 then has two in common
+  // with rank 3.
   CHECK((region.groups(3) == Groups{{0, 2, 3}, {1}, {4}, {5}}));
   CHECK((region.groups(6) == Groups{{0, 1, 2, 3}, {4}, {5}}));
 
@@ -37,14 +38,14 @@ TEST(groups_are_formed_by_common_neighbours) {
   };
   CHECK_EQUAL(deliveries.size(), std::size_t{9});  // 4 of {0, 2}, 4 of {1, 3}, 1 of {5}
   CHECK_EQUAL(of(10).front().deliverer, 0);
-  CHECK_EQUAL(of(11).front().deliverer, 2);  // 0 has a message of its own already
+  CHECK_EQUAL(of(11).front().deliverer, 2);  // 0 already has a message
   CHECK((of(12).front().contributors == std::vector<int>{0, 2}));
   CHECK_EQUAL(of(13).size(), std::size_t{2});  // one message from each of two groups
 }
 
 TEST(the_group_size_follows_the_costs) {
-  // 16 ranks with 64 common neighbours. Short messages: the fewer the better. Where handing over
-  // costs more than a message between regions, nobody should deliver for anybody.
+  // 16 ranks with 64 common neighbours. Short messages: fewer are better. If a handover costs more
+  // than a message between regions, no rank should deliver for another.
   std::vector<GroupMember> members;
   for (int rank = 0; rank < 16; ++rank) {
     GroupMember& member = members.emplace_back();
@@ -69,7 +70,7 @@ TEST(the_group_size_follows_the_costs) {
 }
 
 TEST(a_message_part_holds_each_item_once_in_link_order) {
-  // The link is items D A B C B C, which lie in the buffer as A B C . D.
+  // The link carries items D A B C B C, which are stored in the buffer as A B C . D.
   const MessagePart part = lay_out({{1, 0, 3}, {4, 1, 2}, {0, 4, 1}}, 100);
   CHECK_EQUAL(part.count, 4);
   CHECK((part.picks == std::vector<CopyRun>{{4, 100, 1}, {0, 101, 3}}));

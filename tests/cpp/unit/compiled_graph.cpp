@@ -1,4 +1,4 @@
-// What is compiled of a plan: groups of messages, nodes, counters, places of buffers.
+// Tests the compiled form of a plan: message groups, nodes, counters, and places of buffers.
 #include "plan/compiled_graph.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using testing::message;
 using testing::moving;
 using Kind = OperationKind;
 
-/// One rank's plan that has a message of each group, and each kind of operation.
+/// One rank's plan with a message of each group and each kind of operation.
 struct Mixed {
   Plan plan = testing::empty_plans(1, 8, 8)[0];
   int staging = add(plan, Buffer{Space::staging, 4});
@@ -65,7 +65,7 @@ TEST(compiled_messages_lie_in_groups) {
   for (const CompiledGraph::Message& message : graph.messages) {
     order.push_back(message.plan_operation);
   }
-  // Linked later, linked at once, the two unlinked at once with the receive first, unlinked later.
+  // Linked later; linked at once; two unlinked at once, the receive first; unlinked later.
   CHECK(order == std::vector({it.relayed, it.arriving, it.lone_receive, it.alone, it.last}));
   CHECK_EQUAL(graph.linked_later, 1);
   CHECK_EQUAL(graph.linked, 2);
@@ -98,11 +98,11 @@ TEST(compiled_counters_are_those_of_the_plan) {
     CHECK_EQUAL(graph.predecessors[i],
                 static_cast<int>(graph.operation_of(graph.nodes[i]).after.size()));
   }
-  // What is ready is a stack, so the last in is begun first.
+  // Ready operations form a stack, so the last one pushed begins first.
   CHECK(successors_of(graph, it.packed) == std::vector({it.last, it.relayed, it.added}));
   CHECK(successors_of(graph, it.arriving) == std::vector({it.added, it.packed}));
   CHECK(successors_of(graph, it.signalled).empty());
-  // The receive is started with the other messages, and not as a node.
+  // The receive starts with the other messages, not as a node.
   CHECK(operations_of(graph, graph.initial) == std::vector({it.free, it.unpacked}));
 }
 
@@ -128,7 +128,8 @@ TEST(what_comes_last_in_a_plan) {
   const Mixed mixed;
   CHECK(last_of(mixed.plan) == (std::vector<int>{mixed.added, mixed.unpacked}));
 
-  // What reads another's slot, and tells that it has; what does for somebody else, too; what is sent on.
+  // A copy into the target and its signal come last. A signal that also covers forwarded data does
+  // not, nor does a copy that is sent on.
   Plan plan = testing::empty_plans(1, 8, 8)[0];
   const int view = add(plan, Buffer{Space::shared, 4, 5, 1, 0});
   const int staging = add(plan, Buffer{Space::staging, 4});
@@ -155,7 +156,7 @@ TEST(staged_messages_are_linked_to_their_copies) {
   const Mixed it;
   const Plan staged = with_staged(it.plan, Staged::messages);
   const CompiledGraph graph(staged);
-  // Both messages that touched the user's buffers have a copy now, and a staging buffer.
+  // Both messages that touched the user's buffers now have a copy and a staging buffer.
   CHECK_EQUAL(graph.staging, 4);
   CHECK_EQUAL(graph.copies.size(), 4U);
   CHECK(graph.unlinked_receives.empty());

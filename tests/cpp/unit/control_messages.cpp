@@ -1,11 +1,11 @@
-// Letters: what is written is read, and nothing else is taken for it.
-#include "base/letters.hpp"
+// Tests that control messages are read as they were written, and that malformed ones are refused.
+#include "base/control_messages.hpp"
 
 #include <limits>
 
 #include "check.hpp"
 
-namespace vicinal::letters_tests {
+namespace vicinal::control_messages_tests {
 
 enum class Taste { sweet, sour };
 
@@ -45,10 +45,10 @@ Basket full_basket() {
 
 }  // namespace
 
-TEST(letters_hold_what_was_written) {
-  const Letter letter = letter_to(4, full_basket());
-  CHECK_EQUAL(letter.peer, 4);
-  const auto read = contents_of<Basket>(letter);
+TEST(control_messages_hold_what_was_written) {
+  const ControlMessage message = message_to(4, full_basket());
+  CHECK_EQUAL(message.peer, 4);
+  const auto read = contents_of<Basket>(message);
   CHECK_EQUAL(read.fruits.size(), std::size_t{2});
   CHECK(read.fruits[0].taste == Taste::sour && read.fruits[0].ripe);
   CHECK_EQUAL(read.fruits[0].weight, -7);
@@ -57,34 +57,36 @@ TEST(letters_hold_what_was_written) {
   CHECK_EQUAL(read.gift->weight, 3);
   CHECK(read.numbers == (Words{5, 6, 7}));
   CHECK_EQUAL(read.fingerprint, std::numeric_limits<std::uint64_t>::max());
-  CHECK(!contents_of<Basket>(letter_to(4, Basket{})).gift.has_value());
+  CHECK(!contents_of<Basket>(message_to(4, Basket{})).gift.has_value());
 }
 
-TEST(letters_are_known_by_their_first_word) {
-  const Letter letter = letter_to(4, Crate{});
-  CHECK(holds<Crate>(letter) && !holds<Basket>(letter));
-  CHECK(!holds<Crate>(Letter{4, {}}));
-  CHECK_THROWS(Fault::internal, contents_of<Basket>(letter), "a letter from rank 4 is no basket");
+TEST(control_messages_are_known_by_their_first_word) {
+  const ControlMessage message = message_to(4, Crate{});
+  CHECK(holds<Crate>(message) && !holds<Basket>(message));
+  CHECK(!holds<Crate>(ControlMessage{4, {}}));
+  CHECK_THROWS(Fault::internal, contents_of<Basket>(message),
+               "a control message from rank 4 is no basket");
   int crates = 0;
-  open<Basket, Crate>(letter, Either{[](const Basket&) {}, [&](const Crate&) { ++crates; }});
+  open<Basket, Crate>(message, Either{[](const Basket&) {}, [&](const Crate&) { ++crates; }});
   CHECK_EQUAL(crates, 1);
-  CHECK_THROWS(Fault::internal, open<Basket>(letter, [](const Basket&) {}),
+  CHECK_THROWS(Fault::internal, open<Basket>(message, [](const Basket&) {}),
                "of no kind that was expected now");
 }
 
-TEST(letters_that_are_too_short_or_too_long_are_refused) {
-  const Letter whole = letter_to(2, full_basket());
+TEST(control_messages_that_are_too_short_or_too_long_are_refused) {
+  const ControlMessage whole = message_to(2, full_basket());
   for (std::size_t size = 1; size < whole.words.size(); ++size) {
-    Letter letter = whole;
-    letter.words.resize(size);
-    CHECK_THROWS(Fault::internal, contents_of<Basket>(letter), "a letter (basket) from rank 2 ");
+    ControlMessage message = whole;
+    message.words.resize(size);
+    CHECK_THROWS(Fault::internal, contents_of<Basket>(message),
+                 "a control message (basket) from rank 2 ");
   }
-  Letter letter = whole;
-  letter.words.push_back(0);
-  CHECK_THROWS(Fault::internal, contents_of<Basket>(letter), "has 1 words too many");
-  letter = whole;
-  letter.words[1] = std::numeric_limits<std::int64_t>::max();
-  CHECK_THROWS(Fault::internal, contents_of<Basket>(letter), "words are left");
+  ControlMessage message = whole;
+  message.words.push_back(0);
+  CHECK_THROWS(Fault::internal, contents_of<Basket>(message), "has 1 words too many");
+  message = whole;
+  message.words[1] = std::numeric_limits<std::int64_t>::max();
+  CHECK_THROWS(Fault::internal, contents_of<Basket>(message), "words are left");
 }
 
-}  // namespace vicinal::letters_tests
+}  // namespace vicinal::control_messages_tests

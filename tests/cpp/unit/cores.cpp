@@ -1,4 +1,5 @@
-// How much of a core ranks have, and that what is known of the machine is priced as what a profile says.
+// Tests the share of a core that each rank has. Cores found on the machine count as those of a
+// profile.
 #include "cost/cores.hpp"
 
 #include <memory>
@@ -11,11 +12,11 @@
 #include "cost/exchange_method.hpp"
 #include "cost/price.hpp"
 #include "locality/core_shares.hpp"
+#include "negotiate/virtual_ranks.hpp"
 #include "plan/checks.hpp"
 #include "planners/allgather/clocks.hpp"
 #include "planners/allgather/estimate.hpp"
 #include "planners/tuna/estimate.hpp"
-#include "planners/virtual_ranks.hpp"
 
 namespace vicinal::cores_tests {
 namespace {
@@ -25,7 +26,7 @@ using Shares = std::vector<CoreShare>;
 constexpr int ranks = 16;
 constexpr int of_host = 8;
 
-/// Hosts of 8 ranks, which are regions, too, and have so many cores.
+/// Hosts of 8 ranks, which are also regions, with the given number of cores.
 std::shared_ptr<const Machine> machine_with(double cores) {
   std::vector<int> host_of;
   for (int rank = 0; rank < ranks; ++rank) host_of.push_back(rank / of_host);
@@ -40,7 +41,7 @@ Profile with_cores(double cores) {
   return profile;
 }
 
-/// Whatever is estimated of a machine, in seconds or picoseconds.
+/// Returns all estimates for a machine, in seconds or picoseconds.
 std::vector<double> estimates(const Machine& machine, const Profile& profile) {
   std::vector<double> all;
   for (const bool shared : {false, true}) {
@@ -78,15 +79,17 @@ TEST(ranks_share_the_cpus_that_they_may_run_on) {
   const auto shares = [](const std::vector<int>& node_of, const std::vector<CpuClaim>& claims) {
     return core_shares(node_of, claims);
   };
-  // All on the same two; each bound to one of its own; two bound to one.
+  // All ranks on the same two CPUs; each bound to its own; two bound to one.
   CHECK((shares({0, 0, 0, 0}, {{2, 7}, {2, 7}, {2, 7}, {2, 7}}) == Shares(4, {2, 4})));
   CHECK((shares({0, 0}, {{1, 7}, {1, 8}}) == Shares(2, {2, 2})));
   CHECK((shares({0, 0, 0, 0}, {{1, 7}, {1, 7}, {1, 8}, {1, 9}}) == Shares(4, {3, 4})));
-  // Nobody has more than one; nodes are apart, wherever their ranks stand; who knows nothing has one.
+  // At most one core per rank; nodes are independent, in any rank order; one core if nothing is
+  // known.
   CHECK((shares({0, 0}, {{64, 7}, {64, 7}}) == Shares(2, {2, 2})));
   CHECK((shares({0, 1, 0}, {{1, 7}, {1, 7}, {1, 7}}) == Shares{{1, 2}, {1, 1}, {1, 2}}));
   CHECK((shares({0, 0}, {{0, 0}, {0, 0}}) == Shares(2, {2, 2})));
-  // What the lowest rank of a node was told holds there alone; 0 is one for each.
+  // The value given by the lowest rank of a node applies to that node only; 0 means one core for
+  // each rank.
   CHECK(
       (shares({0, 1, 0}, {{1, 7, 0.5}, {1, 7}, {1, 7, 8}}) == Shares{{0.5, 2}, {1, 1}, {0.5, 2}}));
   CHECK((shares({0, 0}, {{1, 7, 0}, {1, 7}}) == Shares(2, {2, 2})));
@@ -99,7 +102,7 @@ TEST(machines_know_the_cores_of_their_hosts) {
   CHECK_EQUAL(known.cores_on(1), 1.0);
   CHECK_EQUAL(shared_cores(known, 0, default_profile()), 0.5);
   CHECK_EQUAL(shared_cores(known, 1, default_profile()), 0.0);
-  // What the profile says comes first. LogGP knows of none.
+  // The profile's value takes precedence. LogGP has no cores.
   CHECK_EQUAL(shared_cores(known, 0, with_cores(2)), 0.0);
   CHECK_EQUAL(shared_cores(known, 1, with_cores(0.75)), 0.75);
   Profile loggp = default_profile();
@@ -110,7 +113,7 @@ TEST(machines_know_the_cores_of_their_hosts) {
                "hosts for 3 ranks but shares of cores for 2");
 }
 
-/// All ranks of a node, of which the first `together` share memory.
+/// Ranks of one node, of which the first `together` share memory.
 Machine node(double cores, int members, int together) {
   std::vector<int> host_of;
   for (int rank = 0; rank < members; ++rank) host_of.push_back(rank < together ? 0 : rank);
@@ -132,7 +135,7 @@ TEST(no_rounding_makes_a_core_more) {
     }
   }
   CHECK_EQUAL(node(0.1, 3, 3).cores_on(0), 0.1);
-  // A host that is a part of a node has a part of its cores: 3 of 9 ranks, 7 of 49.
+  // A host that is part of a node has the same part of its cores: 3 of 9 ranks, 7 of 49.
   CHECK_EQUAL(node(6, 9, 3).cores_on(0), 2.0);
   CHECK_EQUAL(node(7, 49, 7).cores_on(0), 1.0);
   CHECK_EQUAL(cores_of(node(6, 9, 3)).size(), std::size_t{2 + 6});
@@ -160,7 +163,7 @@ TEST(estimates_of_allgathers_take_turns_on_cores_as_prices_do) {
     clocks.deliver();
     return static_cast<double>(clocks.end()) / static_cast<double>(picoseconds(profile.handover));
   };
-  // Ranks 0 and 2 have one core: either needs its turn to see its flag.
+  // Ranks 0 and 2 share a core: each needs a time slice to see its flag.
   CHECK_EQUAL(finished(4), 1.0);
   CHECK_EQUAL(finished(2), 2.0);
   CHECK_EQUAL(finished(1), 2.0);

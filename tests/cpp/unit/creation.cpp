@@ -1,5 +1,5 @@
-// Creating graphs on virtual ranks: what their ranks agree on, what they know afterwards of their
-// component, and what is told where they do not agree.
+// Tests graph creation on virtual ranks: what the ranks agree on, what they then know of their
+// component, and the errors if they disagree.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -10,9 +10,9 @@
 #include <variant>
 
 #include "check.hpp"
-#include "planners/census.hpp"
-#include "planners/neighborhood.hpp"
-#include "planners/virtual_ranks.hpp"
+#include "negotiate/census.hpp"
+#include "negotiate/neighborhood.hpp"
+#include "negotiate/virtual_ranks.hpp"
 #include "random_patterns.hpp"
 
 namespace vicinal::creation_tests {
@@ -31,12 +31,13 @@ struct Edges {
   [[nodiscard]] int size() const { return static_cast<int>(sources.size()); }
 };
 
-/// Edges within groups of ranks that lie anywhere: several components, and ranks without neighbours.
+/// Returns edges within groups of arbitrary ranks: several components, and ranks without
+/// neighbours.
 Edges random_edges(RandomPatterns& random, int size) {
   Edges edges(size);
   std::vector<int> group(static_cast<std::size_t>(size));
   const int groups = random.between(1, 4);
-  for (int& each : group) each = random.between(0, groups);  // the last one keeps to itself
+  for (int& each : group) each = random.between(0, groups);  // the last group has no edges
   const double density = random.chance(0.5) ? 0.6 : 2.0 / size;
   for (int from = 0; from < size; ++from) {
     for (int to = 0; to < size; ++to) {
@@ -49,7 +50,7 @@ Edges random_edges(RandomPatterns& random, int size) {
   return edges;
 }
 
-/// By rank, the lowest rank of its component; -1 without neighbours. Found by going along edges.
+/// Returns the lowest rank of each rank's component; -1 without neighbours. Follows the edges.
 std::vector<int> components(const Edges& edges) {
   std::vector<int> label(edges.sources.size(), -1);
   for (int first = 0; first < edges.size(); ++first) {
@@ -115,7 +116,7 @@ std::shared_ptr<const Machine> blocks(int size, int ranks) {
   return std::make_shared<const Machine>(region, region);
 }
 
-/// The links of a rank's component and region, found from the edges of all ranks.
+/// Returns the links of a rank's component and region, from the edges of all ranks.
 std::vector<RegionLink> links(const Edges& edges, const std::vector<int>& label,
                               const Machine& machine, int rank, bool out) {
   std::map<int, RegionLink> found;
@@ -147,7 +148,7 @@ void check_links(const std::vector<RegionLink>& links, const std::vector<RegionL
   }
 }
 
-/// What a rank knows is of its component only, and right.
+/// Checks that each rank's knowledge is correct and limited to its component.
 void check_knowledge(const Machine& machine, const Edges& edges,
                      const std::vector<Neighborhood>& made) {
   const std::vector<int> label = components(edges);
@@ -174,8 +175,8 @@ struct Counted {
 };
 void fields(auto&& take, Is<Counted> auto& it) { take(it.sum, it.ranks); }
 
-/// Sums the ranks of the tree, and counts them.
-class Sum final : public Consultation<Counted, Counted> {
+/// Sums and counts the ranks of the tree.
+class Sum final : public TreeAllreduce<Counted, Counted> {
  public:
   explicit Sum(int rank) : all_{rank} {}
   void hear(int child, Counted report) override {
@@ -202,12 +203,12 @@ using Sums = std::pair<std::int64_t, std::int64_t>;
 Task<Sums> sum_up(Conversation& talk, const RankTree& tree, bool takes_part) {
   Sum sum(tree.rank);
   FaultRecord faults(tree.rank, "ranks");
-  if (takes_part) co_await consult(talk, tree, faults, sum);
+  if (takes_part) co_await tree_allreduce(talk, tree, faults, sum);
   faults.settle();
   co_return sum.result();
 }
 
-/// The tree of each component has all of its ranks, and nobody else.
+/// Checks that the tree of each component has exactly its ranks.
 void check_trees(const Edges& edges, const std::vector<Neighborhood>& made) {
   const std::vector<int> label = components(edges);
   std::map<int, Sums> expected;
@@ -235,7 +236,7 @@ Premises with_settings(const std::string& strategy, const std::string& bytes) {
           [strategy, bytes] { return settings(strategy, bytes); }};
 }
 
-/// A ring of so many ranks.
+/// Returns a ring of `size` ranks.
 Edges ring(int size) {
   Edges edges(size);
   for (int rank = 0; rank < size; ++rank) edges.add(rank, (rank + 1) % size);
@@ -285,9 +286,9 @@ TEST(creation_finds_edges_that_one_end_does_not_know) {
 
 TEST(creation_names_each_end_its_own_edges) {
   Edges edges = ring(20);
-  edges.sources[3].push_back(17);        // rank 17 has none to 3
-  edges.destinations[8].push_back(9);    // a second one, of which rank 9 does not know
-  edges.destinations[12].push_back(12);  // to itself, from nowhere
+  edges.sources[3].push_back(17);        // rank 17 has no edge to 3
+  edges.destinations[8].push_back(9);    // a second edge, unknown to rank 9
+  edges.destinations[12].push_back(12);  // to itself, without a source
   const auto outcomes = create(blocks(20, 5), edges, [](int) { return Premises{}; });
   const auto text = [&](std::size_t rank) { return std::string(error_of(outcomes[rank]).what()); };
   for (const std::size_t rank : {3, 17}) {
@@ -376,19 +377,19 @@ TEST(creation_tells_everybody_of_a_fault_on_one_rank) {
   }
 }
 
-TEST(creation_takes_few_letters) {
-  // One up and one down for each rank but the first, and one to each member of the region.
+TEST(creation_takes_few_messages) {
+  // One message up and one down for each rank but the first, and one to each member of the region.
   const int size = 512, members = 4;
   const Edges edges = ring(size);
   const auto machine = blocks(size, members);
-  const auto letters = run_virtual<std::size_t>(size, [&](int rank, Conversation& talk) {
+  const auto messages = run_virtual<std::size_t>(size, [&](int rank, Conversation& talk) {
     return [](Conversation& mine, auto graph) -> Task<std::size_t> {
       co_await std::move(graph);
-      co_return mine.letters_sent();
+      co_return mine.messages_sent();
     }(talk, make_neighborhood(talk, machine, rank, edges.sources[static_cast<std::size_t>(rank)],
                               edges.destinations[static_cast<std::size_t>(rank)]));
   });
-  CHECK_EQUAL(std::accumulate(letters.begin(), letters.end(), std::size_t{0}),
+  CHECK_EQUAL(std::accumulate(messages.begin(), messages.end(), std::size_t{0}),
               static_cast<std::size_t>(2 * (size - 1) + members * size));
 }
 

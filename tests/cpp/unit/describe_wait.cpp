@@ -1,4 +1,4 @@
-// What is said of a rank that waits, by the letters that have come.
+// Tests the description of a waiting rank, by the control messages that have arrived.
 #include "base/conversation.hpp"
 #include "check.hpp"
 
@@ -15,10 +15,10 @@ Expected unnamed(std::size_t count, Missing missing) {
   return expected;
 }
 
-std::vector<Letter> from(std::vector<int> ranks) {
-  std::vector<Letter> letters;
-  for (const int rank : ranks) letters.push_back({rank, {}});
-  return letters;
+std::vector<ControlMessage> from(std::vector<int> ranks) {
+  std::vector<ControlMessage> messages;
+  for (const int rank : ranks) messages.push_back({rank, {}});
+  return messages;
 }
 
 }  // namespace
@@ -31,10 +31,10 @@ TEST(a_wait_names_those_who_have_not_written) {
               "rank 1's and rank 5's summaries, planning aggregate");
   CHECK_EQUAL(describe_wait(wait, from({5, 0, 3})), "rank 1's summaries, planning aggregate");
   CHECK_EQUAL(describe_wait(wait, from({5, 0, 3, 1})),
-              "nobody: all letters are there, planning aggregate");
+              "nobody: all control messages are there, planning aggregate");
 }
 
-TEST(a_wait_counts_several_letters_of_one_rank) {
+TEST(a_wait_counts_several_messages_of_one_rank) {
   const auto wait = pending({{2, 2, 4}, "offers"}, "");
   CHECK_EQUAL(describe_wait(wait, from({2, 4})), "rank 2's offers");
   CHECK_EQUAL(describe_wait(wait, from({2, 2})), "rank 4's offers");
@@ -58,13 +58,13 @@ TEST(a_wait_for_many_names_the_first) {
               "30 others' reports");
 }
 
-TEST(a_wait_for_letters_of_two_kinds_tells_them_apart) {
+TEST(a_wait_for_messages_of_two_kinds_tells_them_apart) {
   Expected expected;
   expected.add(1, {2, 4}, "offers");
   expected.add(2, {2}, "expectations");
   const auto wait = pending(std::move(expected), "");
   CHECK_EQUAL(describe_wait(wait, {}), "rank 2's and rank 4's offers, rank 2's expectations");
-  const std::vector<Letter> arrived{{2, {2}}, {4, {1}}};
+  const std::vector<ControlMessage> arrived{{2, {2}}, {4, {1}}};
   CHECK_EQUAL(describe_wait(wait, arrived), "rank 2's offers");
 }
 
@@ -72,7 +72,8 @@ TEST(a_wait_without_names_gives_numbers) {
   Conversation talk;
   talk.set_purpose("creating a graph");
   talk.exchange({}, unnamed(5, [](auto) { return std::string(); }));
-  CHECK_EQUAL(describe_wait(talk.pending(), from({1, 2})), "3 of 5 letters, creating a graph");
+  CHECK_EQUAL(describe_wait(talk.pending(), from({1, 2})),
+              "3 of 5 control messages, creating a graph");
 }
 
 }  // namespace vicinal::describe_wait_tests

@@ -1,4 +1,5 @@
-// Copies on a GPU that begin together: one kernel for all, which may fail, and which any may leave.
+// Tests copies on a GPU that begin together in one kernel, which may fail, and from which each copy
+// may be dropped.
 #include <memory>
 #include <vector>
 
@@ -26,7 +27,7 @@ TEST(copies_that_begin_together_are_one_kernel) {
         copies.begin();
         gpu.memory().launch();
         copies.finish();
-        // As many as fit into one.
+        // As many as fit into one kernel.
         CHECK_EQUAL(gpu.get("launches"), launches + 3);
         CHECK_EQUAL(gpu.get("copies"), driver_copies);
         for (std::size_t i = 0; i < copies.count(); ++i) CHECK(copies.is_right(i, true));
@@ -43,7 +44,7 @@ TEST(a_copy_that_begins_alone_is_the_drivers_if_it_is_in_one_piece) {
   for (const std::size_t i : {0U, 1U}) {
     const long launches = gpu.get("launches"), driver_copies = gpu.get("copies");
     CHECK(!copies.begin(i));
-    copies.finish(i);  // which nobody else has launched
+    copies.finish(i);  // launches it
     CHECK_EQUAL(gpu.get("launches") - launches, i == 0 ? 1 : 0);
     CHECK_EQUAL(gpu.get("copies") - driver_copies, i == 0 ? 0 : 1);
     CHECK(copies.is_right(i, true));
@@ -56,17 +57,17 @@ TEST(who_leaves_a_kernel_of_many_is_touched_no_more) {
   {
     Copies copies(gpu, 6);
     copies.begin();
-    copies.job(0).drop();  // before it is launched
+    copies.job(0).drop();  // before the launch
     copies.job(4).drop();
     gpu.set("hold", 1);
     gpu.memory().launch();
     CHECK(!copies.job(1).poll());
-    copies.job(2).drop();  // which waits for the kernel
+    copies.job(2).drop();  // waits for the kernel
     for (const std::size_t i : {1U, 3U, 5U}) CHECK(copies.job(i).poll());
     gpu.set("hold", 0);
     for (const std::size_t i : {1U, 2U, 3U, 5U}) CHECK(copies.is_right(i, true));
     for (const std::size_t i : {0U, 4U}) CHECK(copies.is_right(i, false));
-    // All that were begun may leave, and begin again.
+    // All copies that have begun may be dropped and begin again.
     copies.begin();
     for (std::size_t i = 0; i < copies.count(); ++i) copies.job(i).drop();
     gpu.memory().launch();

@@ -1,4 +1,5 @@
-// GPUs' drivers found at run time: which, where addresses lie, what is told of failures; and kernels on the disk.
+// Tests GPU drivers found at run time: their choice, their addresses, their errors, and the kernel
+// cache on disk.
 #include <sys/stat.h>
 
 #include <chrono>
@@ -19,7 +20,7 @@ namespace {
 using namespace device;
 using testing::DriverDouble;
 
-/// Lines that are written to the log while it lives.
+/// Collects log lines during its lifetime.
 class Logged {
  public:
   explicit Logged(const char* name)
@@ -45,7 +46,7 @@ class Logged {
   std::filesystem::path path_;
 };
 
-/// A folder for the cache, empty at first.
+/// Cache folder, empty at first.
 class CacheFolder {
  public:
   CacheFolder() {
@@ -148,7 +149,7 @@ TEST(failures_of_the_driver_are_named) {
   for (const char* const path : {DRIVER_DOUBLE_CUDA, DRIVER_DOUBLE_HIP}) {
     const DriverDouble gpu(path);
     const bool nvidia = gpu.driver().vendor() == Driver::Vendor::nvidia;
-    MemoryBlock(gpu.memory(), 8);  // which sets the device up
+    MemoryBlock(gpu.memory(), 8);  // sets the device up
     const long held = gpu.held();
     const auto allocate_failing = [&](long ahead) {
       gpu.set("fail_at", gpu.get("calls") + ahead);
@@ -178,7 +179,7 @@ TEST(code_is_kept_on_the_disk) {
   CHECK_EQUAL(kernel_code(gpu.driver(), "sm_90"), code);
   CHECK_EQUAL(gpu.get("compilations"), before + 1);
   CHECK(cached_code(key) == code);
-  // Another architecture is another file.
+  // Each architecture has its own file.
   CHECK(kernel_code(gpu.driver(), "sm_80") != code);
   CHECK_EQUAL(gpu.get("compilations"), before + 2);
   CHECK_EQUAL(folder.files(), 2);
@@ -204,7 +205,7 @@ TEST(what_is_no_whole_code_on_the_disk_is_replaced) {
     CHECK(cached_code(key) == code);
   }
   CHECK_EQUAL(folder.files(), 1);
-  // Where nothing can be written code is compiled each time.
+  // If the cache cannot be written, code is compiled each time.
   std::filesystem::remove(path);
   std::filesystem::create_directory(path);
   CHECK_EQUAL(kernel_code(gpu.driver(), "sm_90"), code);
@@ -231,7 +232,7 @@ TEST(vendors_compilers_compile_the_kernels) {
           "reduce_sum_uint8", "reduce_min_int64", "reduce_max_float64"}) {
       CHECK(code.find(name) != std::string::npos);
     }
-    // For one that it does not know, text that a younger driver compiles on.
+    // For an unknown architecture, the compiler returns code that a newer driver can compile.
     CHECK(compiler.compile(kernel_source(), "sm_1000").find(".entry copy_words_1_32") !=
           std::string::npos);
     CHECK_THROWS(Fault::unsupported, static_cast<void>(compiler.compile("nonsense", architecture)),
@@ -240,7 +241,7 @@ TEST(vendors_compilers_compile_the_kernels) {
 }
 
 TEST(asking_costs_little_without_a_driver) {
-  // No figure, but that nobody opens a library for each question.
+  // Measures nothing: shows that no call opens a library again.
   find_drivers_again("none");
   const Drivers* const found = &drivers();
   const int here = 0;

@@ -1,5 +1,5 @@
-// Jobs on a device's memory, by the double of the driver: they do what the host's kernels do, wherever the sides lie,
-// and leave nothing behind when a call fails.
+// Tests jobs on device memory, with the double of the driver. They do what the host's kernels do,
+// for any location of the buffers. They leave nothing behind if a call fails.
 #include <cstring>
 #include <numeric>
 #include <random>
@@ -22,14 +22,14 @@ using Bytes = std::vector<std::byte>;
 
 constexpr Sides all_sides[] = {{true, true}, {true, false}, {false, true}};
 
-/// Begins it and polls until it has finished.
+/// Begins the job, polls until it has finished, and returns the number of polls.
 int finish(MemoryJob& job, const std::byte* from, std::byte* to) {
   int polls = 0;
   for (bool done = job.begin(from, to); !done; done = job.poll()) CHECK(++polls < 100'000'000);
   return polls;
 }
 
-/// Bytes in the kind's memory or the host's.
+/// Bytes in device or host memory.
 class Side {
  public:
   Side(MemoryKind& kind, bool inside, const Bytes& bytes, std::size_t shift = 0)
@@ -72,7 +72,8 @@ Bytes random_bytes(std::size_t size, std::mt19937& random) {
   return bytes;
 }
 
-/// Lists of runs of every form, targets overlapping or not; elements lie below 3000.
+/// Returns lists of runs of every form, with overlapping targets or without; elements are below
+/// 3000.
 std::vector<std::vector<CopyRun>> lists(std::mt19937& random) {
   std::vector<std::vector<CopyRun>> result{
       {}, {{0, 0, 2000}}, {{7, 1, 0}, {5, 9, 1}, {8, 3000, 0}}};
@@ -119,7 +120,7 @@ std::vector<Operator> operators() {
   return result;
 }
 
-/// Copies of every form, between all sides, leave what the host's kernels leave.
+/// Checks that copies of every form, between all sides, give the same as the host's kernels.
 void compare_copies(MemoryKind& memory) {
   std::mt19937 random(1);
   for (const std::size_t element_bytes : {1, 2, 4, 6, 8, 16, 24}) {
@@ -129,7 +130,7 @@ void compare_copies(MemoryKind& memory) {
       Bytes expected = to;
       copy_runs(from.data(), expected.data(), runs, element_bytes);
       for (const Sides inside : all_sides) {
-        // Addresses of device memory are aligned well; a program's need not be.
+        // Device memory is well aligned; a program's addresses need not be.
         for (const std::size_t shift : {0U, 4U, 1U}) {
           Side source(memory, inside.from, from, shift), target(memory, inside.to, to, shift);
           const auto job = memory.prepare_copy(runs, element_bytes, inside);
@@ -141,13 +142,13 @@ void compare_copies(MemoryKind& memory) {
   }
 }
 
-/// So do reductions, to the bit.
+/// As compare_copies(), for reductions; compares all bits.
 void compare_reductions(MemoryKind& memory) {
   std::mt19937 random(2);
   for (const auto& [op, type] : operators()) {
     const std::size_t element_bytes = bytes_of(type) * (1 + random() % 2);
     for (const auto& runs : lists(random)) {
-      // Of bytes below 100 all floating-point numbers are made that are not special.
+      // Bytes below 100 yield only normal floating-point numbers.
       const Bytes from = random_bytes(3000 * element_bytes, random);
       const Bytes to = random_bytes(3000 * element_bytes, random);
       Bytes expected = to;
@@ -162,8 +163,8 @@ void compare_reductions(MemoryKind& memory) {
   }
 }
 
-/// Calls a function for the double of each vendor's driver, with kernels and without; the devices are ones that
-/// no other case has looked for kernels on.
+/// Calls `action` for the double of each vendor's driver, with kernels and without. No other test
+/// has used these devices for kernels.
 template <class Action>
 void for_all_doubles(Action action) {
   for (const char* const path : {DRIVER_DOUBLE_CUDA, DRIVER_DOUBLE_HIP}) {
@@ -291,10 +292,10 @@ TEST(device_jobs_that_are_dropped_touch_nothing_afterwards) {
       for (int poll = 0; poll < 20; ++poll) CHECK(!job->poll());
       job->drop();
       gpu.set("hold", 0);
-      // Nothing is left that would be done later.
+      // No work remains pending.
       const Bytes after = to.bytes();
       for (int poll = 0; poll < 20; ++poll) CHECK(to.bytes() == after);
-      // It can be begun again, and let go of in the middle.
+      // The job can begin again, and can be destroyed before it has finished.
       finish(*job, from.data(), to.data());
       CHECK(to.bytes() == Bytes(16, std::byte{3}));
       gpu.set("hold", 1);
@@ -321,7 +322,7 @@ TEST(a_call_that_fails_leaves_nothing_behind) {
         work();
         const long held = gpu.held();
         int failed = 0;
-        // Until a run has gone through without coming to the call that fails.
+        // Repeats until a run finishes before the failing call.
         for (long ahead = 1;; ++ahead) {
           CHECK(ahead < 500);
           const long at = gpu.get("calls") + ahead;
@@ -349,8 +350,7 @@ TEST(a_device_that_fails_while_it_is_set_up_is_set_up_later) {
   const std::vector<std::int64_t> values{1, 2, 3};
   for (const char* const path : {DRIVER_DOUBLE_CUDA, DRIVER_DOUBLE_HIP}) {
     for (long ahead = 1; ahead < 20; ++ahead) {
-      const DriverDouble gpu(
-          path);  // its driver is another one, with devices that nobody has touched
+      const DriverDouble gpu(path);  // a new driver, whose devices are still unused
       const long held = gpu.held();
       gpu.set("fail_at", gpu.get("calls") + ahead);
       try {

@@ -1,4 +1,4 @@
-// Jobs come after what is on the user's streams, and nobody waits for it.
+// Tests that jobs run after the work on the user's streams, and that no caller waits for it.
 #include <cstring>
 #include <vector>
 
@@ -47,7 +47,7 @@ TEST(jobs_come_after_streams_that_are_followed) {
       const auto job = copy_of_four(gpu.memory());
       one.fill(source, round);
       one.be_followed(source);
-      // What is put there later is another matter; and so is another stream, which is followed besides.
+      // Later work on the stream does not count. Another stream can be followed as well.
       other.fill(target, 77);
       other.be_followed(target);
       if (!begin(*job, source, target)) finish(*job);
@@ -67,7 +67,7 @@ TEST(nobody_waits_for_a_stream_that_is_followed) {
   users.be_followed(source);
   CHECK(!begin(*job, source, target));
   for (int poll = 0; poll < 20; ++poll) CHECK(!job->poll());
-  // Setting up another one does not, either, with lists that are copied there.
+  // Preparing another job, whose lists are copied to the device, does not wait either.
   const CopyRun apart[]{{1, 0, 1}, {3, 1, 1}, {0, 2, 1}};
   const auto later = gpu.memory().prepare_copy(apart, 8, {true, true});
   CHECK(!users.is_idle());
@@ -86,7 +86,7 @@ TEST(who_gives_device_memory_to_mpi_waits_for_streams) {
   users.be_followed(source);
   gpu.memory().await_followed();
   gpu.set("hold", 0);
-  // By jobs that follow nobody any more.
+  // Later jobs follow no stream.
   CHECK(source.values() == filled(9));
 }
 
@@ -100,7 +100,7 @@ TEST(a_stream_comes_after_what_jobs_have_begun) {
       for (int round = 0; round < 20; ++round) {
         const DeviceArray source(gpu.memory(), {1, 2, 3, 4}), target(gpu.memory(), filled(0)),
             later(gpu.memory(), filled(0));
-        // Gathered, by a kernel that others may take part in or by copies, and in one piece.
+        // Gathers by a kernel, which may hold other copies too, or by copies; or copies one piece.
         const auto job = round % 2 == 0 ? gpu.memory().prepare_copy(odd, 8, {true, true})
                                         : copy_of_four(gpu.memory());
         gpu.set("hold", 1);
@@ -115,7 +115,7 @@ TEST(a_stream_comes_after_what_jobs_have_begun) {
         CHECK(later.values() == (round % 2 == 0 ? std::vector<std::int64_t>{2, 4, 1, 0}
                                                 : std::vector<std::int64_t>{1, 2, 3, 4}));
         finish(*job);
-        // What is over need not be waited for.
+        // A stream need not wait for a finished job.
         if (round % 2 == 1) CHECK(job->have_stream_await(users.handle()));
       }
       CHECK_EQUAL(gpu.get("misuses"), 0);

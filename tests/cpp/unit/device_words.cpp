@@ -1,4 +1,4 @@
-// Kernels on a GPU that tell by words that they are over.
+// Tests kernels on a GPU that report their end by completion flags.
 #include <memory>
 #include <utility>
 #include <vector>
@@ -71,7 +71,7 @@ TEST(kernels_of_several_blocks_tell_when_all_are_done) {
     small.finish();
     some.finish();
     CHECK_EQUAL(gpu.get("words"), told + 1);
-    // Larger ones by an event.
+    // Larger kernels report by an event.
     more.begin();
     more.finish();
     small.begin();
@@ -91,7 +91,7 @@ TEST(more_kernels_under_way_than_there_are_words) {
     for (int i = 0; i < 80; ++i) turned.push_back(std::make_unique<Turned>(gpu, 3));
     for (int round = 0; round < 3; ++round) {
       const long told = gpu.get("words");
-      // In other batches than the last time.
+      // In different batches than before.
       for (auto& one : turned) one->forget();
       gpu.set("hold", 1);
       for (auto& one : turned) {
@@ -152,7 +152,7 @@ TEST(a_stream_may_wait_for_a_kernel_that_tells_by_a_word) {
         gpu.set("hold", 0);
         users.await();
         for (std::size_t i = 0; i < copies.count(); ++i) CHECK(copies.is_right(i, true));
-        // Whose event it is may go first, and well or not.
+        // The copy that owns the event may go first, dropped or finished.
         if (round % 2 == 0) copies.job(0).drop();
         if (round % 2 == 1) copies.finish(0);
         copies.finish(1);
@@ -168,7 +168,7 @@ TEST(a_stream_may_wait_for_a_kernel_that_tells_by_a_word) {
 TEST(without_memory_for_words_events_tell) {
   for (const char* const path : {DRIVER_DOUBLE_CUDA, DRIVER_DOUBLE_HIP}) {
     const DriverDouble gpu(path);
-    Copies(gpu, 1).begin();  // which sets the device up
+    Copies(gpu, 1).begin();  // sets the device up
     const long held = gpu.held();
     bool came_to_it = true, by_events = false;
     for (long ahead = 1; came_to_it; ++ahead) {

@@ -1,5 +1,6 @@
-// The methods of sparse exchange without MPI: names, the choice, and how many messages they send, on
-// machines small enough to count by hand. That real exchanges send as many is for the engine's tests.
+// Tests the methods of sparse exchange without MPI: their names, their choice, and their numbers of
+// messages. The machines are small enough to count by hand. The engine tests check that real
+// exchanges send as many.
 #include "cost/exchange_messages.hpp"
 
 #include <algorithm>
@@ -18,7 +19,8 @@ using Numbers = std::vector<std::int64_t>;
 /// Regions of 2, 1 and 3 ranks, each a host of its own.
 Machine unequal() { return Machine({0, 0, 1, 2, 2, 2}, {0, 0, 1, 2, 2, 2}); }
 
-/// Rank 0 writes to all of region 2, rank 1 to one of them and to its neighbour, rank 5 to rank 2.
+/// Rank 0 writes to all of region 2, rank 1 to one rank there and to its neighbour, rank 5 to rank
+/// 2.
 std::vector<SentMessage> few() {
   return {{0, 3, 8}, {0, 4, 8}, {0, 5, 8}, {1, 4, 8}, {1, 0, 8}, {5, 2, 8}};
 }
@@ -52,7 +54,7 @@ void check_counts(const ExchangeMessages& sent, const Numbers& payload, const Nu
 }
 
 const Numbers none(6);
-/// To the ranks 1, 2 and 4 further on, those of other regions.
+/// Messages to the ranks 1, 2 and 4 further on, if these are in other regions.
 const Numbers rounds{2, 3, 3, 1, 2, 2};
 
 }  // namespace
@@ -71,7 +73,7 @@ TEST(exchange_method_follows_the_machine) {
   };
   CHECK(chosen(8, 8, 8) == Method::locality_personalized);
   CHECK(chosen(32, 8, 8) == Method::locality_personalized);
-  // A message to each region is less than rounds over all ranks, as long as there are few.
+  // Few messages, one to each region, cost less than rounds over all ranks.
   CHECK(chosen(32, 8, 8, false) == Method::locality_personalized);
   CHECK(chosen(32, 8, 4) == Method::locality_personalized);
   CHECK(chosen(16, 1, 1) == Method::locality_personalized);
@@ -106,7 +108,7 @@ TEST(exchange_method_is_the_fastest_by_the_profile) {
       }
     }
   }
-  // What is dear is avoided: handovers in one profile, rounds of messages in another.
+  // The choice avoids what is expensive: handovers in one profile, rounds of messages in the other.
   const Machine machine = blocks(32, 8, 8);
   CHECK(choose_method(machine, true, cheap_messages) == Method::personalized);
   CHECK(choose_method(machine, true, far) == Method::locality_personalized);
@@ -115,8 +117,8 @@ TEST(exchange_method_is_the_fastest_by_the_profile) {
 }
 
 TEST(exchange_times_are_those_of_the_messages_that_are_sent) {
-  // With messages alone costing anything, and that the same, times count what the busiest rank sends and receives: for
-  // messages that are spread as evenly as the estimate has them, those of exchange_messages.cpp.
+  // If only messages cost time, all equally, times count what the busiest rank sends and receives.
+  // For evenly spread messages, these are the counts of exchange_messages.cpp.
   Profile counting;
   for (LevelCost& level : counting.levels) level = {0, 0, {{Protocol::any_size, 0, 0, false}}};
   LevelCost& network = counting.levels[static_cast<std::size_t>(Level::network)];
@@ -145,15 +147,16 @@ TEST(exchange_messages_by_hand) {
   const Numbers each{3, 1, 0, 0, 0, 1};
   check_counts(count_messages(Method::personalized, machine, few()), each, rounds, none);
   check_counts(count_messages(Method::nonblocking, machine, few()), each, none, rounds);
-  // Region 0's leader for region 2 is rank 0; region 2's for region 1 is its second, rank 4.
+  // The leader of region 0 for region 2 is rank 0; that of region 2 for region 1 is its second
+  // rank, 4.
   const Numbers by_pair{1, 0, 0, 0, 1, 0};
-  // Two rounds of the region leaders 0, 2 and 3.
+  // Two rounds among the region leaders 0, 2 and 3.
   check_counts(count_messages(Method::locality, machine, few()), by_pair, {2, 0, 2, 2, 0, 0}, none);
   check_counts(count_messages(Method::locality, machine, few(), false), by_pair, none, rounds);
-  // Region 0 has nothing for 1, nor 1 for either, nor 2 for 0.
+  // Region 0 has nothing for region 1, region 1 nothing for any, and region 2 nothing for region 0.
   check_counts(count_messages(Method::locality_personalized, machine, few()), by_pair,
                {0, 1, 2, 1, 0, 0}, none);
-  // One message for each rank and region.
+  // One message for each pair of rank and region.
   check_counts(count_as_published(machine, few()), {1, 1, 0, 0, 0, 1}, none, rounds);
   CHECK(count_region_pairs(machine, few()) == (Numbers{1, 0, 1}));
 }
@@ -168,7 +171,7 @@ TEST(exchange_messages_of_automatic_are_those_of_what_it_stands_for) {
 
 TEST(exchange_messages_that_are_large_go_straight) {
   const std::vector<SentMessage> large{{1, 3, straight_bytes}, {1, 0, straight_bytes}, {1, 4, 0}};
-  // The leader's message announces it.
+  // The leader's message announces the direct one.
   check_counts(count_messages(Method::locality_personalized, unequal(), large), {1, 1, 0, 0, 0, 0},
                {0, 1, 2, 1, 1, 0}, none);
 }

@@ -1,4 +1,4 @@
-// What all ranks must have alike.
+// Tests the values that all ranks must have in common.
 #include "base/given.hpp"
 
 #include "base/setting.hpp"

@@ -1,15 +1,15 @@
-// Distance halving on virtual ranks: the verifier must accept its plans for graphs and regions of
-// all kinds, under either policy, with and without shared memory.
+// Tests distance halving on virtual ranks. The verifier must accept its plans for many graphs and
+// regions, under either policy, with and without shared memory.
 #include <map>
 #include <sstream>
 #include <utility>
 
 #include "block_graphs.hpp"
 #include "check.hpp"
+#include "negotiate/planner.hpp"
+#include "negotiate/virtual_ranks.hpp"
 #include "plan/checks.hpp"
 #include "planners/halving/halves.hpp"
-#include "planners/planner.hpp"
-#include "planners/virtual_ranks.hpp"
 #include "random_patterns.hpp"
 
 namespace vicinal::halving_tests {
@@ -53,7 +53,8 @@ std::string text_of(const std::vector<Plan>& plans) {
   return text.str();
 }
 
-/// In each step a rank has at most one agent and at most two origins, on the other side of the cut.
+/// Checks that each step gives a rank at most one agent and at most two origins, on the other side
+/// of the cut.
 void check_partners(const std::vector<Plan>& plans, const Machine& machine) {
   for (const Plan& plan : plans) {
     const Halves halves(machine, machine.region_of(plan.rank));
@@ -163,7 +164,7 @@ TEST(halving_of_graphs_of_all_shapes) {
 
 TEST(halving_on_the_papers_machines) {
   testing::skip_if_sanitized();
-  // 60 nodes of 36 ranks, and 64 of 32, where regions are the nodes.
+  // 60 nodes of 36 ranks, and 64 of 32; the nodes are the regions.
   std::vector<std::pair<int, int>> machines{{60, 36}};
   if (testing::everything()) machines.emplace_back(64, 32);
   for (const auto& [nodes, per_node] : machines) {

@@ -1,12 +1,12 @@
-// Agent selection by region leaders, against the outcome of the paper's own: the pairs taken in the order
-// of their common neighbours.
+// Compares agent selection by region leaders with the paper's, which takes pairs in the order of
+// their common neighbours.
 #include <algorithm>
 #include <iostream>
 
 #include "block_graphs.hpp"
 #include "check.hpp"
+#include "negotiate/virtual_ranks.hpp"
 #include "planners/halving/agents.hpp"
-#include "planners/virtual_ranks.hpp"
 
 namespace vicinal::halving::halving_agents_tests {
 namespace {
@@ -16,12 +16,12 @@ using testing::random_graph;
 
 struct Selection {
   std::vector<std::vector<StepPartners>> steps;  ///< by rank, then by step
-  std::size_t letters = 0;
+  std::size_t messages = 0;
 };
 
 struct Told {
   std::vector<StepPartners> steps;
-  std::size_t letters = 0;
+  std::size_t messages = 0;
 };
 
 Task<Told> select_one(Conversation& talk, const Neighborhood& neighborhood, const Halves& halves,
@@ -35,11 +35,11 @@ Task<Told> select_one(Conversation& talk, const Neighborhood& neighborhood, cons
   Told told;
   told.steps =
       co_await find_agents(talk, neighborhood, halves, std::move(region_leaders), most_origins);
-  told.letters = talk.letters_sent();
+  told.messages = talk.messages_sent();
   co_return told;
 }
 
-/// By rank: what find_agents tells it.
+/// Returns for each rank what find_agents() tells it.
 Selection select(const std::shared_ptr<const Machine>& machine, const OutEdges& graph,
                  int most_origins) {
   const int size = machine->size();
@@ -67,12 +67,12 @@ Selection select(const std::shared_ptr<const Machine>& machine, const OutEdges& 
                            region_leader_of, most_origins);
        })) {
     result.steps.push_back(std::move(told.steps));
-    result.letters += told.letters;
+    result.messages += told.messages;
   }
   return result;
 }
 
-/// Every pair that may become origin and agent, with what they have in common.
+/// Returns each pair that may become origin and agent, with the number of their common neighbours.
 std::vector<Bid> all_pairs(const Machine& machine, const OutEdges& graph) {
   const int size = machine.size();
   std::vector<Halves> halves;
@@ -107,8 +107,8 @@ struct Quality {
   std::size_t sharing = 0;  ///< pairs whose agent has another origin in the step
 };
 
-/// What REQ, ACCEPT, DROP and EXIT come to when nobody is cut short: no pair is left that would
-/// rather have each other than what they have.
+/// Returns the result of REQ, ACCEPT, DROP and EXIT without interruption: no two ranks prefer each
+/// other to their partners.
 Quality paper_selection(const Machine& machine, std::vector<Bid> pairs) {
   std::sort(pairs.begin(), pairs.end(), better);
   const auto size = static_cast<std::size_t>(machine.size());
@@ -154,9 +154,9 @@ Quality quality_of(const Selection& selection, const std::vector<Bid>& pairs,
 }  // namespace
 
 TEST(halving_agents_are_as_good_as_the_papers) {
-  std::cout
-      << "  ranks  per region  density   pairs, of the paper's   common neighbours   letters, "
-         "paper's\n";
+  std::cout << "  ranks  per region  density   pairs, of the paper's   common neighbours   control "
+               "messages, "
+               "paper's\n";
   struct Size {
     int ranks, per_region;
     double density;
@@ -170,18 +170,18 @@ TEST(halving_agents_are_as_good_as_the_papers) {
     const OutEdges graph = random_graph(ranks, density, 7);
     const std::vector<Bid> pairs = all_pairs(*machine, graph);
     const Quality paper = paper_selection(*machine, pairs);
-    const std::size_t paper_letters =
+    const std::size_t paper_messages =
         2 * static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks - per_region);
     for (const int most_origins : {1, 2}) {
       const Selection selection = select(machine, graph, most_origins);
       const Quality ours = quality_of(selection, pairs, static_cast<std::size_t>(most_origins));
       std::cout << "  " << ranks << "  " << per_region << "  " << density << "   " << ours.pairs
                 << " of " << paper.pairs << ", sharing " << ours.sharing << "   " << ours.common
-                << " of " << paper.common << "   " << selection.letters << ", " << paper_letters
+                << " of " << paper.common << "   " << selection.messages << ", " << paper_messages
                 << '\n';
       CHECK(100 * ours.pairs >= 95 * paper.pairs);
       CHECK(100 * ours.common >= 95 * paper.common);
-      CHECK(selection.letters < paper_letters);
+      CHECK(selection.messages < paper_messages);
     }
   }
 }

@@ -1,12 +1,11 @@
-// Distance halving with a rank at fault: every rank comes to its end, with the right error or a
-// plan.
+// Tests distance halving with a failed rank: every rank ends with the right error or a plan.
 #include <algorithm>
 #include <sstream>
 
 #include "block_graphs.hpp"
 #include "check.hpp"
-#include "planners/planner.hpp"
-#include "planners/virtual_ranks.hpp"
+#include "negotiate/planner.hpp"
+#include "negotiate/virtual_ranks.hpp"
 
 namespace vicinal::halving_faults_tests {
 namespace {
@@ -23,7 +22,7 @@ Task<std::optional<Error>> outcome(const Planner& planner, PlanRequest request) 
   co_return error;
 }
 
-/// A place that has no more slots, or no more tags, after some of them.
+/// Site that runs out of slots and tags after `left` of them.
 class PoorSite final : public Site {
  public:
   explicit PoorSite(int left) : left_(left) {}
@@ -41,7 +40,7 @@ class PoorSite final : public Site {
 struct Culprit {
   int rank = -1;
   std::optional<Error> fault = std::nullopt;
-  int numbers = 1 << 20;  ///< that its site has to give
+  int numbers = 1 << 20;  ///< supply of its site
 };
 
 Outcomes plan_all(const char* name, const std::shared_ptr<const Machine>& machine,
@@ -86,7 +85,7 @@ Setting setting(bool one_host) {
   return it;
 }
 
-/// Everybody who fails because of another names that rank.
+/// Checks that each rank failing because of another names that rank; returns their number.
 int count_elsewhere(const Outcomes& outcomes, int culprit, const char* what) {
   int told = 0;
   for (int rank = 0; rank < static_cast<int>(outcomes.size()); ++rank) {
@@ -117,7 +116,7 @@ TEST(halving_ends_on_all_ranks_when_one_is_at_fault_before) {
         const auto& own = outcomes[static_cast<std::size_t>(rank)];
         CHECK(own && own->fault() == Fault::buffer);
         CHECK_EQUAL(std::string(own->what()), "the send buffer is null");
-        // All of its neighbours hear of it in the first superstep.
+        // All neighbours learn of the fault in the first superstep.
         std::size_t neighbours = 0;
         for (int other = 0; other < it.size; ++other) {
           const Pattern& pattern = it.patterns[static_cast<std::size_t>(other)];

@@ -1,13 +1,12 @@
-// The paper's model of distance halving, against its own example and against what plans really
-// send.
+// Compares the paper's model of distance halving with its example and with what plans send.
 #include <cmath>
 #include <iostream>
 
 #include "block_graphs.hpp"
 #include "check.hpp"
-#include "cost/hockney.hpp"
+#include "hockney.hpp"
+#include "negotiate/virtual_ranks.hpp"
 #include "plan/checks.hpp"
-#include "planners/virtual_ranks.hpp"
 
 namespace vicinal::hockney_tests {
 namespace {
@@ -90,11 +89,11 @@ TEST(halving_sends_few_messages_where_direct_sends_hundreds) {
             << '\n';
   CHECK(whole.in_region <= per_region - 1);
   CHECK(pruned.in_region <= per_region - 1);
-  // 100 regions are alone after 7 cuts, so that 7 messages at most go to agents: a twentieth of those to all neighbours. Half
-  // as many are after 6, with half as many neighbours.
+  // 100 regions are separate after 7 cuts, so at most 7 messages go to agents: a twentieth of those
+  // to all neighbours. 50 regions need 6 cuts and have half as many neighbours.
   const int part = size / 100;
   CHECK(pruned.off_region + pruned.in_region < neighbours / part);
-  // With one origin per agent, those left without an agent send more.
+  // With one origin per agent, ranks without an agent send more.
   CHECK(whole.off_region + whole.in_region < neighbours / part * 2);
 }
 

@@ -1,5 +1,5 @@
 // Sharifian et al. 2024, equations 1 to 8.
-#include "cost/hockney.hpp"
+#include "hockney.hpp"
 
 #include <algorithm>
 #include <cmath>

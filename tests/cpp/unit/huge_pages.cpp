@@ -1,4 +1,4 @@
-// Arrays in large pages: whether the system has any does not show.
+// Tests arrays in huge pages, which behave the same if the system has none.
 #include "memory/huge_pages.hpp"
 
 #include <cstdint>

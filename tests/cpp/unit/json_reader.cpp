@@ -1,4 +1,4 @@
-// The JSON reader: what it reads, where it says a fault is, and that no bytes bring it down.
+// Tests the JSON reader: valid input, the positions of errors, and random bytes.
 #include "base/json_reader.hpp"
 
 #include <random>
@@ -11,7 +11,7 @@
 namespace vicinal::json_reader_tests {
 namespace {
 
-/// Writes a value again, for comparison.
+/// Writes the value back, for comparison.
 void write(JsonWriter& json, const JsonValue& value) {
   if (const bool* truth = value.truth()) {
     json.value(*truth);
@@ -93,7 +93,7 @@ TEST(json_faults_say_where_and_what_was_expected) {
   for (const char* lone : {"\"\\ud800\"", "\"\\udc00\"", "\"\\ud800\\u0041\""}) {
     refused(lone, "half of a surrogate pair stands alone");
   }
-  // A continuation alone, a character longer than needed, a surrogate, and one beyond the last.
+  // A lone continuation byte, overlong encodings, a surrogate, and a code point beyond the last.
   for (const char* wrong :
        {"\"\x80\"", "\"\xc0\xaf\"", "\"\xe0\x80\xaf\"", "\"\xe0\x9f\xbf\"", "\"\xed\xa0\x80\"",
         "\"\xf4\x90\x80\x80\"", "\"\xe2\x82\"", "\"\xff\""}) {

@@ -1,5 +1,5 @@
-// Compiled copy lists and reductions must do what the plain loop over runs does, whatever form the
-// compiler of lists has chosen.
+// Tests that compiled copy lists and reductions give the same as the plain loop over runs, in every
+// form.
 #include "memory/kernels.hpp"
 
 #include <complex>
@@ -22,7 +22,7 @@ Bytes random_bytes(std::size_t count, std::mt19937& random) {
   return bytes;
 }
 
-/// Compiles, checks the form, and compares with copy_runs.
+/// Compiles the runs, checks the form, and compares the result with copy_runs().
 void check_copy(const std::vector<CopyRun>& runs, std::size_t element_bytes, Form form,
                 int word_bytes) {
   std::mt19937 random(7);
@@ -75,7 +75,7 @@ TEST(kernels_copy_random_lists) {
       copy_runs(from.data(), expected.data(), runs, element_bytes);
       run(compile(runs, element_bytes), from.data(), found.data());
       CHECK(found == expected);
-      // And back again, the other way round.
+      // Copies back, with source and target exchanged.
       std::vector<CopyRun> back;
       for (const CopyRun& one : runs) back.push_back({one.target, one.source, one.count});
       Bytes expected_back(4096);
@@ -97,7 +97,7 @@ TEST(kernels_use_wide_offsets_beyond_2_gib) {
   CHECK(near.sources64.empty());
   CHECK_EQUAL(near.sources32.size(), std::size_t{2});
 
-  // Wide offsets are run on buffers moved so far that the places come out right.
+  // Runs wide offsets on small buffers, since 64-bit lists may hold small offsets.
   std::vector<std::int64_t> from{10, 11, 12};
   std::vector<std::int64_t> to(2);
   CompiledRuns wide;
@@ -119,7 +119,7 @@ TEST(kernels_use_wide_offsets_on_the_side_that_needs_them) {
   CHECK(scatter.sources32.empty() && scatter.targets32.empty());
   CHECK((scatter.sources64 == std::vector<std::int64_t>{40, 72}));
   CHECK((scatter.targets64 == std::vector<std::int64_t>{far * 8, 0}));
-  // 2^31 bytes are just too many for 32 bits.
+  // 2^31 bytes just exceed 32 bits.
   const Index edge = Index{1} << 28;
   CHECK(compile(std::vector<CopyRun>{{0, edge - 1, 1}, {1, 0, 1}}, 8).targets32.empty());
   CHECK_EQUAL(compile(std::vector<CopyRun>{{0, edge - 2, 1}, {1, 0, 1}}, 8).targets32.size(),
@@ -194,7 +194,7 @@ TEST(kernels_reduce_every_type) {
 }
 
 TEST(kernels_reduce_in_the_order_of_runs) {
-  // In another order the small values would be lost, or not.
+  // In another order, rounding would lose other small values.
   const std::vector<double> source{1e16, 1.0, 1.0, -1e16};
   const std::vector<CopyRun> forward{{0, 0, 1}, {1, 0, 1}, {2, 0, 1}, {3, 0, 1}};
   const std::vector<CopyRun> reordered{{1, 0, 1}, {2, 0, 1}, {0, 0, 1}, {3, 0, 1}};

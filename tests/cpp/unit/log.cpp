@@ -1,4 +1,4 @@
-// The log: what VICINAL_LOG may say, which lines are written, and where.
+// Tests the log: the syntax of VICINAL_LOG, which lines are written, and where.
 #include "base/log.hpp"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Logs as `wish` says, as rank 7, into a folder of its own; afterwards as before.
+/// Logs at `level` as rank 7, into a new folder; restores the log afterwards.
 class Logging {
  public:
   Logging(const std::string& level, const std::string& file)

@@ -1,5 +1,6 @@
-// Prices by LogGP, held to schedules worked out by hand. All times are multiples of an eighth of a second, so they are equal
-// to the last bit. A message of k bytes takes a port (k - 1) G, and all of the way o + (k - 1) G + L + o.
+// Compares LogGP prices with schedules computed by hand. All times are multiples of an eighth of a
+// second, so they are exactly equal. A message of k bytes occupies a port for (k - 1) G, and takes
+// o + (k - 1) G + L + o in all.
 #include "cost/loggp.hpp"
 
 #include "../check.hpp"
@@ -16,16 +17,16 @@ using testing::slow;
 using testing::transfer;
 using Times = std::vector<double>;
 
-/// Between hosts: overheads of 2 and 3, L = 100, G = 0.25; g = 7 unless said otherwise.
+/// Between hosts: overheads of 2 and 3, L = 100, G = 0.25; g = 7 by default.
 Profile loggp(double gap = 7) {
   Profile profile = slow();
   profile.gap = gap;
   return profile;
 }
 
-/// Three elements, 24 bytes: a port is busy for 23 G = 5.75, all takes 2 + 5.75 + 100 + 3.
+/// Three elements, 24 bytes: a port is busy for 23 G = 5.75; in all 2 + 5.75 + 100 + 3.
 constexpr double way = 110.75;
-/// Between two of them at one port: 23 G + g.
+/// Interval between two such messages at one port: 23 G + g.
 constexpr double apart = 12.75;
 
 Price priced(const std::vector<Plan>& plans, const std::vector<int>& hosts,
@@ -45,7 +46,7 @@ TEST(loggp_of_a_message) {
   const int come = static_cast<int>(plans[1].operations.size()) - 1;
   transfer(plans, 1, 0, 3, 0, {come});
   CHECK_EQUAL(priced(plans, {0, 1}).seconds, 2 * way);
-  // Without bytes there are none behind the first.
+  // An empty message has no bytes after the first.
   auto empty = plans_of(2);
   transfer(empty, 0, 1, 0);
   CHECK_EQUAL(priced(empty, {0, 1}).seconds, 2 + 100 + 3);
@@ -54,12 +55,13 @@ TEST(loggp_of_a_message) {
 TEST(loggp_of_a_stream) {
   auto plans = plans_of(2);
   for (int tag = 0; tag < 4; ++tag) transfer(plans, 0, 1, 3, tag);
-  // They begin to leave at 2, 14.75, 27.5 and 40.25; the last has left 5.75 later, and is 100 on its way.
+  // The messages begin to leave at 2, 14.75, 27.5 and 40.25. The last has left 5.75 later, and is
+  // in transit for 100.
   const Price bytes = priced(plans, {0, 1});
   CHECK_EQUAL(bytes.finished[0], 2 + 3 * apart + 5.75);
   CHECK_EQUAL(bytes.seconds, way + 3 * apart);
-  // 8 bytes take a port 1.75 and, where g is 0, the sender 2 each: the receiver, at 3 each, is behind from the
-  // second on. The first is there at 103.75.
+  // 8 bytes occupy a port for 1.75. With g = 0, the sender takes 2 for each message. The receiver
+  // takes 3, so it lags from the second on. The first arrives at 103.75.
   auto small = plans_of(2);
   for (int tag = 0; tag < 4; ++tag) transfer(small, 0, 1, 1, tag);
   const Price overheads = priced(small, {0, 1}, loggp(0));
@@ -68,7 +70,7 @@ TEST(loggp_of_a_stream) {
 }
 
 TEST(loggp_of_a_scatter_to_several) {
-  // The port is the rank's, whoever the receivers are, and first in, first out.
+  // A rank has one port for all receivers, first in, first out.
   auto plans = plans_of(4);
   for (int rank = 1; rank < 4; ++rank) transfer(plans, 0, rank, 3);
   CHECK(priced(plans, {0, 1, 2, 3}).finished ==
@@ -76,14 +78,14 @@ TEST(loggp_of_a_scatter_to_several) {
 }
 
 TEST(loggp_of_an_incast) {
-  // All first bytes are there at 102. The port takes them in until 107.75, from 114.75 to 120.5, and from 127.5
-  // to 133.25; each receive takes 3 more.
+  // All first bytes arrive at 102. The port receives until 107.75, from 114.75 to 120.5, and from
+  // 127.5 to 133.25. Each receive takes 3 more.
   auto plans = plans_of(4);
   for (int rank = 1; rank < 4; ++rank) transfer(plans, rank, 0, 3);
   const Price many = priced(plans, {0, 1, 2, 3});
   CHECK(many.finished == (Times{way + 2 * apart, 7.75, 7.75, 7.75}));
   CHECK_EQUAL(many.seconds, 133.25 + 3);
-  // Those of one host have ports of their own at both ends: nothing is in the way.
+  // Ranks of one host have separate ports at both ends, so their messages do not delay each other.
   auto pairs = plans_of(4);
   transfer(pairs, 0, 2, 3);
   transfer(pairs, 1, 3, 3);
@@ -91,7 +93,8 @@ TEST(loggp_of_an_incast) {
 }
 
 TEST(loggp_of_a_binomial_broadcast) {
-  // Who has it sends to those half, a quarter and an eighth of the ranks ahead, as far as there are any.
+  // Each rank that has the data sends them to the ranks half, a quarter and an eighth of the size
+  // ahead, where they exist.
   auto plans = plans_of(8);
   const auto pass_on = [&](int from, int to) {
     const std::vector<int> after = from == 0 ? std::vector<int>() : std::vector<int>{0};
@@ -102,7 +105,7 @@ TEST(loggp_of_a_binomial_broadcast) {
     pass_on(from, to);
   }
   const Price all = priced(plans, {0, 1, 2, 3, 4, 5, 6, 7});
-  CHECK_EQUAL(all.finished[1], way + 2 * apart);  // the third that rank 0 sends
+  CHECK_EQUAL(all.finished[1], way + 2 * apart);  // the third message of rank 0
   CHECK_EQUAL(all.finished[3], (way + apart) + way);
   CHECK_EQUAL(all.finished[5], way + (way + apart));
   CHECK_EQUAL(all.finished[7], 3 * way);
@@ -110,8 +113,8 @@ TEST(loggp_of_a_binomial_broadcast) {
 }
 
 TEST(loggp_of_aggregated_messages) {
-  // Rank 1 gives three elements to its leader (1 + 23/8 + 4 + 2 = 9.875), who sends six to the other one
-  // (2 + 47/4 + 100 + 3 = 116.75), who gives rank 3 three of them.
+  // Rank 1 sends three elements to its leader (1 + 23/8 + 4 + 2 = 9.875). The leader sends six to
+  // the other leader (2 + 47/4 + 100 + 3 = 116.75), which sends rank 3 three.
   auto plans = plans_of(4);
   const int given = transfer(plans, 1, 0, 3);
   const int come = transfer(plans, 0, 2, 6, 0, {given});
@@ -120,7 +123,7 @@ TEST(loggp_of_aggregated_messages) {
 }
 
 TEST(loggp_of_a_ring) {
-  // Four ranks pass on what they got, three times.
+  // Four ranks forward what they received, three times.
   auto plans = plans_of(4);
   std::vector<int> come(4, -1);
   for (int round = 0; round < 3; ++round) {
@@ -139,7 +142,7 @@ TEST(loggp_says_what_a_message_waited_for) {
   auto plans = plans_of(2);
   for (int tag = 0; tag < 2; ++tag) transfer(plans, 0, 1, 3, tag);
   const Simulation two = simulate(plans, on_hosts({0, 1}), loggp(), 8);
-  // The first send is paid for until 2 and has left at 7.75, the second at 20.5.
+  // The first send occupies the processor until 2 and has left at 7.75, the second at 20.5.
   std::vector<int> operations;
   Times until;
   for (const Timeline::Link& link : two.timeline.chain) {

@@ -1,4 +1,4 @@
-// Region maps: every form, and every way to get one wrong.
+// Tests region maps: every form, and every kind of malformed map.
 #include "locality/machine.hpp"
 
 #include <vector>
@@ -34,7 +34,7 @@ TEST(machine_renumbers_by_lowest_rank) {
 }
 
 TEST(machine_keeps_inner_regions_inside_outer_ones) {
-  // Both labels count: the inner label 1 stands in either region, and is another region in each.
+  // Both labels count: inner label 1 occurs in both regions, and means a different region in each.
   const Machine machine({0, 0, 1, 1, 1}, {0, 0, 0, 0, 0}, {1, 2, 1, 2, 1});
   CHECK_EQUAL(machine.inner_region_of(2), machine.inner_region_of(4));
   CHECK(machine.inner_region_of(0) != machine.inner_region_of(1));
@@ -44,7 +44,7 @@ TEST(machine_keeps_inner_regions_inside_outer_ones) {
 }
 
 TEST(region_pairs_are_dealt_out_and_share_a_host_as_a_whole) {
-  // In region 0 a rank in the middle lives elsewhere, in region 1 the last, in region 2 none.
+  // A rank on another host: in region 0 the middle one, in region 1 the last one, in region 2 none.
   const Machine machine({0, 0, 0, 1, 1, 2, 2, 2}, {4, 5, 4, 4, 5, 5, 5, 5});
   CHECK(!share_a_host(machine, 0));
   CHECK(!share_a_host(machine, 1));

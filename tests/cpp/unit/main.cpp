@@ -1,5 +1,5 @@
-// Runs all registered cases, or those whose name contains the argument; or, given two numbers besides, PART and PARTS, each
-// PARTS-th of these, so that several processes share the work.
+// Runs all registered tests, or those whose name contains the argument. Two further arguments, PART
+// and PARTS, select each PARTS-th of these, so that several processes share the work.
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>

@@ -1,4 +1,4 @@
-// Kinds of memory: where an address lies, and jobs that finish later.
+// Tests kinds of memory: which one holds an address, and jobs that finish later.
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ const std::byte* bytes(const std::int64_t* numbers) {
   return reinterpret_cast<const std::byte*>(numbers);
 }
 
-/// Begins it and polls until it has finished; returns after how many polls.
+/// Begins the job, polls until it has finished, and returns the number of polls.
 int finish(MemoryJob& job, const void* from, void* to) {
   int polls = 0;
   if (job.begin(static_cast<const std::byte*>(from), static_cast<std::byte*>(to))) return 0;
@@ -75,7 +75,7 @@ TEST(delayed_memory_is_out_of_reach) {
   const DelayedArray array(numbers(10));
   int ends[2] = {};
   CHECK_EQUAL(pipe(ends), 0);
-  // The system says by a number what a load or store would learn by a signal.
+  // The system call returns an error where a load or store would raise a signal.
   CHECK_EQUAL(write(ends[1], array.data(), 8), -1);
   CHECK_EQUAL(errno, EFAULT);
   CHECK_EQUAL(write(ends[1], "12345678", 8), 8);
@@ -106,7 +106,7 @@ TEST(delayed_jobs_do_what_kernels_do) {
       finish(*copy, source.data(), target.data());
       CHECK(target.values() == copied);
       target.fill(numbers(20));
-      finish(*reduction, from.data(), target.data());  // out of the host's memory
+      finish(*reduction, from.data(), target.data());  // from host memory
       CHECK(target.values() == summed);
       std::vector<std::int64_t> fetched = numbers(20);
       finish(*copy, source.data(), fetched.data());
@@ -129,7 +129,7 @@ TEST(delayed_jobs_finish_in_another_order) {
   }
   CHECK(!order.empty() && !left.empty());
   for (const int i : left) CHECK(targets[static_cast<std::size_t>(i)].values() == numbers(1, -1));
-  from = 6;  // what is not finished has not been read either
+  from = 6;  // pending copies have not read the source
   while (!left.empty()) {
     std::erase_if(left, [&](int i) {
       if (!jobs[static_cast<std::size_t>(i)]->poll()) return false;
@@ -175,7 +175,7 @@ TEST(tests_can_treat_the_hosts_memory_as_another_kind) {
   const int here = 0;
   CHECK_EQUAL(&treat_host_memory_as(delayed_memory()), &host_memory());
   CHECK_EQUAL(&kind_of(&here), &delayed_memory());
-  require_reachable(&here, "send buffer");  // it does lie there
+  require_reachable(&here, "send buffer");  // the address does lie there
   CHECK_EQUAL(&treat_host_memory_as(host_memory()), &delayed_memory());
   CHECK_EQUAL(&kind_of(&here), &host_memory());
   static const int elsewhere = 0;

@@ -1,4 +1,4 @@
-// Numbers that are given out and given back.
+// Tests a pool of numbers that are taken and returned.
 #include "base/number_pool.hpp"
 
 #include "check.hpp"
@@ -12,7 +12,7 @@ TEST(numbers_in_use_are_not_given_out_again) {
   CHECK(pool.give_back(2));
   CHECK(!pool.give_back(2));
   CHECK(!pool.give_back(7));
-  // The next would be 0, which is in use.
+  // The next number would be 0, which is in use.
   CHECK_EQUAL(pool.take().value_or(-1), std::int64_t{2});
   CHECK(!pool.take());
 }

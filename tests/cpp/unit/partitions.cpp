@@ -1,5 +1,6 @@
-// Plans of every planner, made plans in partitions: right ones are accepted, what is sent goes in as many
-// messages as can be, and a plan in which something does not wait for its partition is refused.
+// Tests partitioned plans of every planner: correct plans are accepted, and data travel in as many
+// messages as possible. The verifier refuses a plan in which an operation does not wait for its
+// partition.
 #include "plan/partitions.hpp"
 
 #include <algorithm>
@@ -7,9 +8,9 @@
 
 #include "../check.hpp"
 #include "../random_patterns.hpp"
+#include "negotiate/virtual_ranks.hpp"
 #include "plan/checks.hpp"
 #include "plan/staged.hpp"
-#include "planners/virtual_ranks.hpp"
 
 namespace vicinal::partitions_tests {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 using testing::RandomPatterns;
 using Kind = OperationKind;
 
-/// A number of partitions into which so many items divide.
+/// Returns a number of partitions that divides `count`.
 int divisor(RandomPatterns& random, Index count) {
   if (count == 0) return random.between(1, 3);
   const int least = random.between(1, static_cast<int>(count));
@@ -26,7 +27,8 @@ int divisor(RandomPatterns& random, Index count) {
   return partitions;
 }
 
-/// Random patterns whose items have a place for each edge, in partitions that differ at the two ends.
+/// Returns random patterns with a separate position for each edge's items, and different partitions
+/// at the two ends.
 std::vector<Pattern> in_partitions(RandomPatterns& random, int size) {
   auto patterns = random.make(size, false, 0.5);
   for (Pattern& pattern : patterns) {
@@ -57,7 +59,7 @@ std::vector<Plan> plan(const char* planner, std::shared_ptr<const Machine> machi
   return forward;
 }
 
-/// Two ranks, one of which sends the other eight elements in four partitions, which it gets in two.
+/// Two ranks: one sends eight elements in four partitions, and the other receives them in two.
 struct Pair {
   std::vector<Pattern> patterns = std::vector<Pattern>(2);
   std::vector<Plan> plans;
@@ -80,7 +82,7 @@ struct Pair {
   }
 };
 
-/// Takes a predecessor away from an operation that has it; says whether it had.
+/// Removes a predecessor from an operation; returns whether it had it.
 bool forget(Operation& it, int before) { return std::erase(it.after, before) > 0; }
 
 }  // namespace
@@ -121,7 +123,7 @@ TEST(direct_sends_each_partition_by_itself) {
       for (const Operation& it : plans[rank].operations) {
         if (it.kind != Kind::send) continue;
         sends += it.count > 0 ? 1 : 0;
-        // By way of a copy where items do not lie together.
+        // Through a copy if the items are not contiguous.
         const auto triggers = [&](const Operation& waiting) {
           return std::count_if(waiting.after.begin(), waiting.after.end(), [&](int before) {
             return plans[rank].operations[static_cast<std::size_t>(before)].kind == Kind::trigger;
@@ -154,7 +156,7 @@ TEST(what_is_passed_on_is_not_divided) {
   verify(plans, patterns);
   Index sends = 0;
   for (const Plan& each : plans) sends += statistics(each).local.messages;
-  CHECK_EQUAL(sends, 2);  // one to the leader that is not the sender, one from it; undivided
+  CHECK_EQUAL(sends, 2);  // undivided: one to the leader that is not the sender, one from it
 }
 
 TEST(partitions_of_the_two_ends_need_not_be_alike) {

@@ -1,4 +1,4 @@
-// Statistics and the text, JSON and GOAL forms, on one plan small enough to be written out here.
+// Tests statistics and the text, JSON and GOAL forms, on one small plan.
 #include <limits>
 #include <sstream>
 

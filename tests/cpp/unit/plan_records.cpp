@@ -1,4 +1,5 @@
-// Plans and patterns as records: what is read is what was written, and anything else is refused.
+// Tests plans and patterns as records: they are read as they were written, and malformed ones are
+// refused.
 #include "plan/records.hpp"
 
 #include <sstream>
@@ -23,7 +24,7 @@ std::string json_of(const Plan& plan) {
   return out.str();
 }
 
-/// With every kind of buffer and operation, and no field left at its default.
+/// Returns a plan with every kind of buffer and operation, and no field left at its default.
 Plan rich_plan() {
   Plan plan = testing::empty_plans(3, 4, 5)[1];
   plan.planner = "by hand, \xc3\xa4";
@@ -96,7 +97,7 @@ TEST(words_that_are_no_plan_are_refused) {
     }
     CHECK(refused);
   }
-  words[2] = -1;  // letters of the planner's name
+  words[2] = -1;  // length of the planner's name
   CHECK_THROWS(Fault::internal, WordReader(words, "a plan").read<Plan>(), "announces -1 entries");
 }
 

@@ -1,5 +1,5 @@
-// Every planner on virtual ranks, over random patterns and regions: the verifier must accept the
-// forward and the reverse plans, as they are and staged.
+// Tests every planner on virtual ranks, over random patterns and regions. The verifier must accept
+// the forward and the reverse plans, unchanged and staged.
 #include <algorithm>
 #include <sstream>
 #include <utility>
@@ -8,11 +8,11 @@
 #include "block_graphs.hpp"
 #include "check.hpp"
 #include "gpu_profile.hpp"
+#include "negotiate/virtual_ranks.hpp"
 #include "plan/checks.hpp"
 #include "plan/staged.hpp"
 #include "planners/all.hpp"
 #include "planners/relay/negotiation.hpp"
-#include "planners/virtual_ranks.hpp"
 #include "random_patterns.hpp"
 
 namespace vicinal::planners_tests {
@@ -66,7 +66,7 @@ void plan_and_verify(int size, unsigned first_seed, unsigned last_seed) {
   }
 }
 
-/// Calls visit(planner, machine, plan) for each plan that planners make of random patterns.
+/// Calls visit(planner, machine, plan) for each plan made from random patterns.
 template <class Visit>
 void for_each_plan(bool shared_memory, Visit visit) {
   for (unsigned seed = 600; seed < 612; ++seed) {
@@ -159,7 +159,7 @@ TEST(nearest_first_goes_outward) {
 }
 
 TEST(aggregation_sends_one_message_per_region_pair_and_each_item_once) {
-  // Ranks 0 to 2 form region 0 and send the same two items each to all of region 1, ranks 3 to 5.
+  // Ranks 0 to 2 form region 0. Each sends the same two items to all of region 1, ranks 3 to 5.
   const std::vector<int> regions{0, 0, 0, 1, 1, 1};
   const auto machine = std::make_shared<const Machine>(regions, std::vector<int>(6, 0));
   std::vector<Pattern> patterns(6);
@@ -191,7 +191,8 @@ TEST(aggregation_sends_one_message_per_region_pair_and_each_item_once) {
 
 namespace {
 
-/// The plans of an exchange by regions of 4, of which the first rank alone has edges: to and from each other region's.
+/// Returns the plans of an exchange by regions of 4. Only the first rank of each region has edges:
+/// to and from each other region's.
 std::vector<Plan> plans_of_first_ranks(int regions, const char* planner, bool idle_ranks_lead) {
   std::vector<int> region_of;
   for (int rank = 0; rank < 4 * regions; ++rank) region_of.push_back(rank / 4);
@@ -216,7 +217,7 @@ std::vector<Plan> plans_of_first_ranks(int regions, const char* planner, bool id
   return plans;
 }
 
-/// Whose messages from other regions the plan receives, in its order; or to whom it sends.
+/// Returns the peers in other regions of the plan's sends or receives, in its order.
 std::vector<int> far_peers(const Plan& plan, OperationKind kind) {
   std::vector<int> peers;
   for (const Operation& it : plan.operations) {
@@ -225,7 +226,7 @@ std::vector<int> far_peers(const Plan& plan, OperationKind kind) {
   return peers;
 }
 
-/// How many messages the busiest rank sends to other regions and receives from them.
+/// Returns how many messages the busiest rank exchanges with other regions.
 Index most_of_one(int regions, const char* planner, bool idle_ranks_lead) {
   Index most = 0;
   for (const Plan& plan : plans_of_first_ranks(regions, planner, idle_ranks_lead)) {
@@ -253,7 +254,8 @@ TEST(ranks_without_edges_share_the_messages_of_a_busy_one_where_they_may) {
 }
 
 TEST(members_with_edges_inside_the_region_do_not_relieve_others) {
-  // Of two regions, the first ranks exchange something; the others have something for each other.
+  // The first ranks of the two regions exchange data. The other two ranks of each region exchange
+  // data inside it.
   const auto machine = std::make_shared<const Machine>(std::vector<int>{0, 0, 0, 1, 1, 1},
                                                        std::vector<int>{0, 0, 0, 1, 1, 1});
   std::vector<Pattern> patterns(6);

@@ -1,5 +1,5 @@
-// Planning where ranks are at fault, have been asked for different things, or run out of something:
-// every rank comes to its end, and what it throws says why.
+// Tests planning with failed ranks, different requests, or exhausted resources. Planning ends on
+// every rank, and its exception says why.
 #include <algorithm>
 #include <new>
 #include <sstream>
@@ -8,9 +8,9 @@
 
 #include "block_graphs.hpp"
 #include "check.hpp"
+#include "negotiate/plan_alike.hpp"
+#include "negotiate/virtual_ranks.hpp"
 #include "plan/checks.hpp"
-#include "planners/plan_alike.hpp"
-#include "planners/virtual_ranks.hpp"
 #include "random_patterns.hpp"
 
 namespace vicinal::planning_faults_tests {
@@ -20,7 +20,7 @@ using testing::RandomPatterns;
 
 using Outcome = std::variant<Plans, Error>;
 
-/// What makes planning fail on one rank, from the k-th tag or slot on.
+/// Resource that runs out on one rank, from the k-th tag or slot on.
 enum class Want { slots, tags, memory_for_slots, length_of_tags };
 
 class PoorSite final : public Site {
@@ -70,7 +70,8 @@ struct Setting {
   }
 };
 
-/// 12 ranks in regions of 4 on one host, or on a host for each region; all talk to most others.
+/// Returns 12 ranks in regions of 4, on one host or on one host per region; each sends to most
+/// others.
 Setting some_ranks(const Planner& planner, bool one_host) {
   constexpr int size = 12;
   std::vector<int> regions, hosts;
@@ -119,8 +120,8 @@ void verify_plans(const std::vector<Outcome>& outcomes, const Setting& setting) 
   if (setting.options.with_reverse) verify(reverse, setting.patterns);
 }
 
-/// Every planner, on one host and on several, sharing memory and not, rank 5 running short after k of what it
-/// wants, for all k until there is enough.
+/// Runs every planner on one host and on several, with and without shared memory. Rank 5 gets only
+/// k of the resource, for all k until it has enough.
 template <class Check>
 void run_short(Want want, Check check) {
   for (const Planner& planner : planners()) {
@@ -172,7 +173,8 @@ void tells(const std::vector<Outcome>& outcomes, const Setting&) {
   }
 }
 
-/// All ranks of `setting` plan alike, each with what `planner_of` and `options_of` give for it.
+/// Plans on all ranks of `setting`, with the planner, options and fault that the functions return
+/// for each rank.
 template <class PlannerOf, class OptionsOf, class FaultOf>
 std::vector<Outcome> plan_each(const Setting& setting, PlannerOf planner_of, OptionsOf options_of,
                                FaultOf fault_of) {
@@ -286,10 +288,6 @@ TEST(planning_with_different_options_is_told_to_all) {
                    "vicinal_local is 'shared' on rank 0, but 'messages' on rank 3"},
         Difference{[](PlanOptions& o) { o.split_bytes = 99; },
                    "vicinal_split_bytes is '8' on rank 0, but '99' on rank 3"},
-        Difference{[](PlanOptions& o) { o.leader_shift = 2; },
-                   "vicinal_leader_shift is '0' on rank 0, but '2' on rank 3"},
-        Difference{[](PlanOptions& o) { o.group_size = 2; },
-                   "vicinal_group_size is '0' on rank 0, but '2' on rank 3"},
         Difference{[](PlanOptions& o) { o.radix = 2; },
                    "vicinal_radix is '0' on rank 0, but '2' on rank 3"},
         Difference{[](PlanOptions& o) { o.profile.search *= 2; },
@@ -347,7 +345,7 @@ TEST(planning_with_a_fault_on_one_rank_ends_its_component_and_no_other) {
 }
 
 TEST(components_plan_apart) {
-  // Two components on the same regions, asked for different things: neither hears of the other.
+  // Two components on the same regions with different requests do not affect each other.
   std::vector<int> region;
   std::vector<std::vector<int>> graph;
   for (int rank = 0; rank < 16; ++rank) {

@@ -1,4 +1,4 @@
-// The price of plans whose timelines are short enough to be worked out here, in whole seconds.
+// Tests the price of plans whose timelines can be computed by hand, in whole seconds.
 #include "cost/price.hpp"
 
 #include <algorithm>
@@ -63,7 +63,7 @@ TEST(price_of_nothing) {
 TEST(price_of_one_eager_message) {
   auto plans = plans_of(2);
   transfer(plans, 0, 1, 3);
-  // Sent until 2, three elements until 8, there at 108, received until 111.
+  // Sent until 2; three elements leave until 8, arrive at 108, and are received until 111.
   const Price one = priced(plans, on_hosts({0, 1}), slow());
   CHECK_EQUAL(one.seconds, 111);
   CHECK_EQUAL(one.seconds, slow().network().seconds(24));
@@ -78,15 +78,17 @@ TEST(price_of_bytes_that_processors_handle) {
   profile.levels[2].protocols[0].processor_seconds_per_byte = 0.25;
   auto plans = plans_of(3);
   transfer(plans, 0, 1, 3);
-  // Sent until 2 + 6, three elements until 14, there at 114, received until 114 + 3 + 6.
+  // Sent until 2 + 6; three elements leave until 14, arrive at 114, and are received until 114 + 3
+  // + 6.
   const Price one = priced(plans, on_hosts({0, 1, 2}), profile);
   CHECK_EQUAL(one.seconds, 123);
   CHECK_EQUAL(one.seconds, profile.network().seconds(24));
   CHECK(one.busy == (std::vector<double>{8, 9, 0}));
-  // Two to one rank: what comes second is handled when the first has been.
+  // Two messages to one rank: the second is handled after the first.
   transfer(plans, 2, 1, 3);
   CHECK(priced(plans, on_hosts({0, 1, 2}), profile).finished == (std::vector<double>{14, 132, 14}));
-  // Where all share a core, so is what they send: until 8 and 16, the second one there at 122, while the first is received.
+  // On one shared core, sends also share it: until 8 and 16. The second arrives at 122, while the
+  // first is received.
   profile.cores = 1;
   CHECK_EQUAL(priced(plans, on_hosts({0, 1, 0}), profile).seconds, 132);
 }
@@ -95,13 +97,13 @@ TEST(price_of_a_late_receive) {
   auto plans = plans_of(2);
   const int copied = copy(plans[1], 400);
   transfer(plans, 0, 1, 3, 0, {}, {copied});
-  // There at 108, but posted at 200, after the copy.
+  // The message arrives at 108, but is posted at 200, after the copy.
   const Price late = priced(plans, on_hosts({0, 1}), slow());
   CHECK_EQUAL(late.seconds, 203);
   CHECK_EQUAL(late.finished[0], 8);
   CHECK_EQUAL(late.of(Phase::local), 200);
   CHECK_EQUAL(late.of(Phase::non_local), 3);
-  // Posted in time, but the processor copies until 200.
+  // The receive is posted in time, but the processor copies until 200.
   plans[1].operations[1].after.clear();
   const Price busy = priced(plans, on_hosts({0, 1}), slow());
   CHECK_EQUAL(busy.seconds, 203);
@@ -112,7 +114,8 @@ TEST(price_of_rendezvous) {
   auto plans = plans_of(2);
   const int copied = copy(plans[1], 400);
   transfer(plans, 0, 1, 3, 0, {}, {copied});
-  // Posted at 200, the sender knows at 300, three elements until 306, received until 309.
+  // Posted at 200; the sender knows at 300; three elements leave until 306 and are received until
+  // 309.
   const Price late = priced(plans, on_hosts({0, 1}), with_rendezvous());
   CHECK_EQUAL(late.seconds, 309);
   CHECK(late.finished == (std::vector<double>{306, 309}));
@@ -121,11 +124,11 @@ TEST(price_of_rendezvous) {
 
   auto early = plans_of(2);
   transfer(early, 0, 1, 3);
-  // Begun at 2, agreed at 102, left at 108.
+  // Begins at 2, agreed at 102, leaves until 108.
   const Price in_time = priced(early, on_hosts({0, 1}), with_rendezvous());
   CHECK_EQUAL(in_time.seconds, 111);
   CHECK_EQUAL(in_time.finished[0], 108);
-  // Two elements, 16 bytes, are sent eagerly yet.
+  // Two elements, 16 bytes, are still sent eagerly.
   auto small = plans_of(2);
   transfer(small, 0, 1, 2);
   CHECK_EQUAL(priced(small, on_hosts({0, 1}), with_rendezvous()).finished[0], 6);
@@ -136,8 +139,8 @@ TEST(price_of_two_messages_on_one_link) {
   transfer(plans, 0, 1, 10);
   transfer(plans, 0, 2, 10);
   plans[0].operations[0].phase = plans[1].operations[0].phase = Phase::gather;
-  // Sent until 2 and 4. Each needs the link for 20: the first is alone there until 4, both share it until 40, when the first
-  // has left, and the second has until 42.
+  // Sent until 2 and 4. Each message needs the link for 20. The first has it alone until 4; both
+  // share it until 40. Then the first has left, and the second leaves until 42.
   const Price two = priced(plans, on_hosts({0, 1, 2}), slow());
   CHECK(two.finished == (std::vector<double>{42, 143, 145}));
   CHECK_EQUAL(two.of(Phase::gather), 2);
@@ -162,7 +165,8 @@ TEST(price_of_two_messages_that_come_at_once) {
   transfer(plans, 1, 2, 1);
   transfer(plans, 0, 2, 1);
   plans[2].operations[0].phase = Phase::gather;
-  // There at 104, both: the first operation receives until 107, though rank 0 sent the other one; that until 110.
+  // Both arrive at 104. The first operation receives rank 1's message until 107, the second rank
+  // 0's until 110.
   const Price both = priced(plans, on_hosts({0, 1, 2}), slow());
   CHECK_EQUAL(both.seconds, 110);
   CHECK_EQUAL(both.of(Phase::gather), 103);
@@ -180,27 +184,28 @@ TEST(price_of_a_shared_port) {
   transfer(plans, 1, 3, 10);
   const std::vector<int> out = {0, 0, 1, 2};
   const std::vector<int> in = {0, 1, 2, 2};
-  // Sent until 2; a message of 80 bytes takes 20 s on its link, and 20 s on a port for itself, 40 beside another.
+  // Sent until 2. A message of 80 bytes takes 20 s on its link. On a port it takes 20 s alone, 40 s
+  // beside another.
   profile.port_seconds_per_byte = 0.25;
   CHECK(left_at(plans, out) == (std::vector<double>{42, 42}));
   CHECK(left_at(plans, in) == (std::vector<double>{42, 42}));
   CHECK(left_at(plans, {0, 1, 2, 3}) == (std::vector<double>{22, 22}));
-  // A port that passes four links' bytes is none's bottleneck.
+  // A port as fast as four links is no bottleneck.
   profile.port_seconds_per_byte = 0.0625;
   CHECK(left_at(plans, out) == (std::vector<double>{22, 22}));
-  // Messages inside a host do not pass a port: 10 s each.
+  // Messages inside a host do not use the port: 10 s each.
   profile.port_seconds_per_byte = 0.25;
   CHECK(left_at(plans, {0, 0, 0, 0}) == (std::vector<double>{11, 11}));
 
-  // Rank 1 copies until 10, so its message begins at 12. Rank 0's has 10 s of the port until then, the other 10 by
-  // 32; rank 1's has had 10 then, and the rest for itself until 42.
+  // Rank 1 copies until 10, so its message begins at 12. By then rank 0's has had 10 s of the port,
+  // and it ends at 32. Rank 1's has had 10 s by 32, and then the port alone until 42.
   auto later = plans_of(4);
   transfer(later, 0, 2, 10);
   const int copied = copy(later[1], 20);
   transfer(later, 1, 3, 10, 0, {copied});
   CHECK(left_at(later, out) == (std::vector<double>{32, 42}));
   CHECK(left_at(later, in) == (std::vector<double>{32, 42}));
-  // The shorter one of two is through first: both have 10 s by 22, then rank 0's has the port for itself.
+  // The shorter message ends first: both have had 10 s by 22; then rank 0's has the port alone.
   auto shorter = plans_of(4);
   transfer(shorter, 0, 2, 10);
   transfer(shorter, 1, 3, 5);
@@ -213,8 +218,8 @@ TEST(price_of_a_port_that_a_third_joins) {
   auto plans = plans_of(6);
   for (int rank = 0; rank < 2; ++rank) transfer(plans, rank, 3 + rank, 10);
   transfer(plans, 2, 5, 10, 0, {copy(plans[2], 20)});
-  // The first two begin at 2 and have 5 of their 20 s by 12, when the third begins. All have 15 more by 57, which
-  // ends the two, and the third has its last 5 for itself.
+  // The first two begin at 2 and have had 5 of their 20 s by 12, when the third begins. By 57, all
+  // three have had 15 s more. The first two end; the third has the port alone for its last 5 s.
   const Price three = priced(plans, on_hosts({0, 0, 0, 1, 2, 3}), profile);
   CHECK_EQUAL(three.finished[0], 57);
   CHECK_EQUAL(three.finished[1], 57);
@@ -232,11 +237,13 @@ TEST(price_of_the_search_of_posted_receives) {
     }
     return priced(plans, on_hosts({0, 1}), profile).seconds;
   };
-  // There at 104, 106 and 108. The one that was posted first is first, and then the next: 3 s each.
+  // Arrivals at 104, 106 and 108, in the order of posting: 3 s each.
   CHECK_EQUAL(seconds({0, 1, 2}), 113);
-  // The last one stands behind two: 23 s, until 127; the second behind one: 13, until 140; the first: until 143.
+  // The message sent first is posted last, behind two: 23 s, until 127. The second: 13 s, until
+  // 140; the third: until 143.
   CHECK_EQUAL(seconds({2, 1, 0}), 143);
-  // Behind one, until 117; then behind none, until 120, since one has been taken; and the last until 123.
+  // The first is behind one, until 117. The next is behind none, until 120, since one has been
+  // taken; the last until 123.
   CHECK_EQUAL(seconds({1, 0, 2}), 123);
 }
 
@@ -247,21 +254,22 @@ TEST(price_of_a_receive_that_stands_behind_nothing_posted_later) {
   const int copied = copy(plans[1], 20);
   transfer(plans, 0, 1, 1, 0, {}, {copied});
   transfer(plans, 0, 1, 1, 1);
-  // The receive of tag 1 is posted at 0, that of tag 0 at 10. Tag 0 is there at 104: 13 s. Tag 1: 3 s.
+  // The receive of tag 1 is posted at 0, that of tag 0 at 10. Tag 0 arrives at 104: 13 s. Tag 1: 3
+  // s.
   CHECK_EQUAL(priced(plans, on_hosts({0, 1}), profile).seconds, 120);
 }
 
 TEST(price_of_a_handover) {
   auto plans = handing_over();
   const Machine machine = on_hosts({0, 0});
-  // Free from the execution before; copied until 2, signalled, seen at 7, copied until 9.
+  // Free since the previous execution; copied until 2, signaled, seen at 7, copied until 9.
   const Price early = priced(plans, machine, slow());
   CHECK(early.finished == (std::vector<double>{2, 9}));
   CHECK(early.busy == (std::vector<double>{2, 2}));
   CHECK_EQUAL(early.of(Phase::gather), 2);
   CHECK_EQUAL(early.of(Phase::scatter), 5);
   CHECK_EQUAL(early.of(Phase::local), 2);
-  // Whoever looks at 20 sees it at once.
+  // An await that begins at 20 sees the signal at once.
   plans[1].operations[0].after = {
       add(plans[1], moving(Kind::copy, Phase::local, Plan::source, Plan::target, {{0, 10, 40}}))};
   std::rotate(plans[1].operations.begin(), plans[1].operations.end() - 1,
@@ -280,14 +288,15 @@ TEST(price_of_ranks_that_share_cores) {
     profile.cores = cores;
     return priced(plans, on_hosts(hosts), profile).finished;
   };
-  // Each has 2 s to do.
+  // Each rank has 2 s of work.
   CHECK(finished(0, {0, 0, 0}) == (std::vector<double>{2, 2, 2}));
   CHECK(finished(3, {0, 0, 0}) == (std::vector<double>{2, 2, 2}));
   CHECK(finished(1, {0, 0, 0}) == (std::vector<double>{2, 4, 6}));
   CHECK(finished(2, {0, 0, 0}) == (std::vector<double>{2, 2, 4}));
-  // The second of the ranks of host 0 is rank 2.
+  // Rank 2 is the second rank of host 0.
   CHECK(finished(2, {0, 1, 0, 0}) == (std::vector<double>{2, 2, 2, 4}));
-  // Half a core takes twice as long, also for a rank that has it for itself; two of three quarters 4/3.
+  // Half a core takes twice as long, even for a rank alone on it. Two ranks on 1.5 cores: 4/3 as
+  // long.
   CHECK(finished(0.5, {0, 0, 1}) == (std::vector<double>{4, 8, 4}));
   CHECK(finished(1.5, {0, 0}) == (std::vector<double>{2 / 0.75, 2 / 0.75}));
 }
@@ -296,11 +305,11 @@ TEST(price_of_a_handover_on_a_shared_core) {
   auto plans = handing_over();
   Profile profile = slow();
   profile.cores = 1;
-  // Copied until 2; rank 1 has the core until 7 to see it, and copies until 9.
+  // Copied until 2; rank 1 needs the core until 7 to see the signal, and copies until 9.
   const Price alone = priced(plans, on_hosts({0, 0}), profile);
   CHECK(alone.finished == (std::vector<double>{2, 9}));
   CHECK(alone.busy == (std::vector<double>{2, 7}));
-  // Rank 0 goes on and signals; rank 1 copies something else first, from 2 to 22, and the flag is seen at 27.
+  // Rank 0 continues and signals. Rank 1 first copies from 2 to 22, and sees the flag at 27.
   add(plans[1], moving(Kind::copy, Phase::direct, Plan::source, Plan::target, {{0, 10, 40}}));
   const Price behind = priced(plans, on_hosts({0, 0}), profile);
   CHECK(behind.finished == (std::vector<double>{2, 29}));
@@ -320,13 +329,14 @@ TEST(price_of_turns_on_a_shared_core) {
   const auto finished = [&](const std::vector<int>& hosts) {
     return priced(plans, on_hosts(hosts), profile).finished;
   };
-  // 2 s each, and a turn for whoever has not had the core before.
+  // 2 s each, and `turn` whenever the core switches to another rank.
   CHECK(finished({0, 0, 0}) == (std::vector<double>{2, 7, 12}));
   CHECK(finished({0, 1, 0}) == (std::vector<double>{2, 2, 7}));
-  // Who has it goes on: both of its copies come before the other rank's.
+  // The rank on the core continues: both of its copies precede the other rank's.
   copy(plans[0], 4);
   CHECK(finished({0, 1, 0}) == (std::vector<double>{4, 2, 9}));
-  // There at 104. Who has waited for it needs a turn and a poll, and 3 s, whoever had the core before.
+  // Arrives at 104. A rank that has waited needs `turn`, `poll` and 3 s, whichever rank used the
+  // core before.
   auto sent = plans_of(3);
   copy(sent[0], 4);
   transfer(sent, 1, 0, 1);
@@ -338,7 +348,7 @@ TEST(price_of_turns_on_a_shared_core) {
 }
 
 TEST(price_goes_by_the_levels_of_the_machine) {
-  // Ranks 0 to 2 share a host, 0 and 1 a domain; rank 3 is in their region, on another host.
+  // Ranks 0 to 2 share a host, ranks 0 and 1 a domain. Rank 3 is in their region, on another host.
   const Machine machine({0, 0, 0, 0, 1}, {0, 0, 0, 1, 2}, {0, 0, 1, 2, 0});
   const Profile profile = slow();
   const auto seconds = [&](int to, bool local) {
@@ -347,7 +357,7 @@ TEST(price_goes_by_the_levels_of_the_machine) {
     plans[0].operations[0].local = plans[to].operations[0].local = local;
     return priced(plans, machine, profile).seconds;
   };
-  for (const bool local : {false, true}) {  // what an operation says is for statistics
+  for (const bool local : {false, true}) {  // for statistics only
     CHECK_EQUAL(seconds(1, local), profile.at(Level::domain).seconds(8));
     CHECK_EQUAL(seconds(2, local), profile.at(Level::node).seconds(8));
     CHECK_EQUAL(seconds(3, local), profile.at(Level::node).seconds(8));
@@ -368,7 +378,7 @@ TEST(price_of_a_deadlock_is_the_fault_of_the_proof) {
   const std::string expected = "deadlock in execution 1: rank 0, operation 0 (receive, non-local)";
   CHECK(fault_of(receives_first, slow()).starts_with(expected));
   CHECK_EQUAL(fault_of(receives_first, slow()), fault_of_proof(receives_first));
-  // Where sends are eager this ends, though no program may rely on it.
+  // With eager sends this plan ends, though no program may rely on it.
   CHECK_EQUAL(fault_of(sends_first, slow()), "none");
   CHECK_EQUAL(fault_of(sends_first, with_rendezvous()), fault_of_proof(sends_first));
 

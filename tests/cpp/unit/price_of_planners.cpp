@@ -1,4 +1,4 @@
-// What holds for the price of any plans, over random patterns and machines and every planner.
+// Tests properties of the price of plans, over random patterns and machines and every planner.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -7,7 +7,7 @@
 #include "../check.hpp"
 #include "../random_patterns.hpp"
 #include "cost/price.hpp"
-#include "planners/virtual_ranks.hpp"
+#include "negotiate/virtual_ranks.hpp"
 
 namespace vicinal::price_of_planners_tests {
 

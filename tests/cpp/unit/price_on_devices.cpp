@@ -1,4 +1,4 @@
-// The price of plans whose buffers lie in a GPU's memory, in whole seconds.
+// Tests the price of plans whose buffers lie in a GPU's memory, in whole seconds.
 #include <algorithm>
 #include <numeric>
 
@@ -31,7 +31,7 @@ Price priced(const std::vector<Plan>& plans, const Machine& machine, OnDevice on
   return found;
 }
 
-/// A copy between the user's buffers.
+/// Returns plans with a copy between the user's buffers.
 std::vector<Plan> copying(int ranks, std::vector<CopyRun> runs,
                           OperationKind kind = OperationKind::copy) {
   auto plans = plans_of(ranks);
@@ -48,15 +48,16 @@ constexpr OnDevice both{true, true}, out{true, false}, in{false, true};
 TEST(price_of_a_message_between_gpus) {
   auto plans = plans_of(2);
   transfer(plans, 0, 1, 3);
-  // On its way to the host at 2, there at 8 but known at 28, sent until 30, left at 36, there at 136, received until
-  // 139, on its way to the GPU at 142, there at 154, known at 184.
+  // The copy to the host begins at 2, ends at 8, and is seen at 28. The message is sent until 30,
+  // leaves until 36, arrives at 136 and is received until 139. The copy to the GPU begins at 142,
+  // ends at 154, and is seen at 184.
   const Price found = priced(plans, on_hosts({0, 1}), both);
   CHECK_EQUAL(found.seconds, 184);
   CHECK(found.finished == (std::vector<double>{36, 184}));
-  // Neither waits for its GPU as a processor does.
+  // No processor is busy while its GPU copies.
   CHECK(found.busy == (std::vector<double>{4, 6}));
   CHECK_EQUAL(priced(plans, on_hosts({0, 1}), out).seconds,
-              139 + 1.5);  // and is copied out of its staging
+              139 + 1.5);  // then copied out of staging memory
   CHECK_EQUAL(priced(plans, on_hosts({0, 1}), in).seconds, 184 - 28 + 1.5);
   CHECK_THROWS(Fault::argument, price(plans, on_hosts({0, 1}), slow(), 8, both),
                "says nothing of GPUs");
@@ -69,7 +70,8 @@ TEST(price_of_what_a_gpu_does_for_a_copy) {
   const auto seconds = [&](const std::vector<CopyRun>& runs, OnDevice on_device) {
     return priced(copying(1, runs), one, on_device).seconds;
   };
-  // A kernel: 1 + 4 + 10, or with the host's end of the link 8 or 16 for 4; to the host: 2 + 8 + 20; back: 3 + 16 + 30.
+  // A kernel: 1 + 4 + 10; over the link to the host, 8 or 16 instead of 4. To the host: 2 + 8 + 20;
+  // back: 3 + 16 + 30.
   CHECK_EQUAL(seconds(whole, both), 15);
   CHECK_EQUAL(seconds(gathered, both), 15);
   CHECK_EQUAL(seconds(whole, out), 30);
@@ -80,14 +82,15 @@ TEST(price_of_what_a_gpu_does_for_a_copy) {
   CHECK_EQUAL(seconds(gathered, in), 27);
   CHECK_EQUAL(seconds(scattered, in), 27);
   CHECK_EQUAL(seconds(unordered, in), 27);
-  // More than a kernel moves by itself: 1 + 2 for both, the bytes twice, and 10 + 20 later; and back.
+  // More than one kernel moves alone: 1 + 2 for both, the bytes twice, and 10 + 20 of latency; and
+  // back.
   const auto many = copying(1, {{5, 0, 300}, {1, 300, 1}});
   const auto of_many = [&](OnDevice on_device) {
     return price(many, one, with_gpus(0), 1024, on_device).seconds;
   };
   CHECK_EQUAL(of_many(out), 3 + 301 * 1024 * 0.375 + 30);
   CHECK_EQUAL(of_many(in), 4 + 301 * 1024 * 0.625 + 40);
-  // A reduction is a kernel's, wherever its target lies.
+  // A kernel reduces, wherever the target lies.
   auto reduced = copying(1, whole, OperationKind::reduce);
   reduced[0].reverse = true;
   CHECK_EQUAL(priced(reduced, one, both).seconds, 15);
@@ -105,13 +108,13 @@ TEST(price_of_a_message_that_mpi_takes_from_a_gpu) {
   CHECK_THROWS(Fault::argument, direct(both), "says nothing of messages between GPUs' memory");
   profile.device->levels = profile.levels;
   (*profile.device->levels)[2] = {4, 5, {{Protocol::any_size, 50, 0.5, false}}};
-  // Sent until 4, left at 16, there at 66, received until 71.
+  // Sent until 4, leaves until 16, arrives at 66, received until 71.
   CHECK_EQUAL(direct(both), 71);
-  // Each end as it lies.
+  // Each end uses the memory that its buffer lies in.
   CHECK_EQUAL(direct(out), 69);
   CHECK_EQUAL(direct(in), 2 + 6 + 100 + 5);
 
-  // What is packed before it leaves is so by a kernel, where it lies: 1 + 3 + 10.
+  // A kernel packs the message in the GPU's memory: 1 + 3 + 10.
   auto packed = plans_of(2);
   const int staging = add(packed[0], Buffer{Space::staging, 3});
   const int copied = add(packed[0], moving(OperationKind::copy, Phase::local, Plan::source, staging,
@@ -132,13 +135,13 @@ TEST(the_cheaper_way_for_what_lies_on_a_gpu) {
   };
   CHECK(way(0) == staged_way);
   profile.device->levels = profile.levels;
-  // Staged, a message takes the sender 28 more, and the receiver 45.
+  // Staging costs the sender of a message 28 more, and the receiver 45.
   for (const double more : {27.0, 29.0, 44.0, 46.0}) {
     (*profile.device->levels)[2].protocols[0].latency = 100 + more;
     CHECK_EQUAL(way(0).direct, more < 28);
     CHECK_EQUAL(way(1).direct, more < 45);
   }
-  // Between levels that are none of its messages' it does not choose.
+  // Levels that the rank's messages do not use have no influence.
   (*profile.device->levels)[2] = profile.levels[2];
   (*profile.device->levels)[1].protocols[0].latency = 1e6;
   CHECK(way(0).direct);
@@ -203,7 +206,7 @@ TEST(price_of_a_handover_between_gpus) {
   CHECK_EQUAL(seconds(staged_way), 30 + 5 + 49);
   CHECK_THROWS(Fault::argument, seconds(device_way(false, true)), "each other's GPU's memory");
   profile.device->peer = DeviceWork{1, 6, 0.25};
-  // Into the other's memory 1 + 8 + 6, and from there by a kernel of its own, 1 + 4 + 10.
+  // Into the other GPU's memory 1 + 8 + 6, and out of it by the other's kernel, 1 + 4 + 10.
   CHECK_EQUAL(seconds(device_way(false, true)), 15 + 5 + 15);
   const auto chosen = [&](int rank) {
     return cheaper_way(plans[static_cast<std::size_t>(rank)], on_hosts({0, 0}), profile, 8);
@@ -249,14 +252,14 @@ TEST(what_of_slots_the_source_can_be_lent_for) {
   CHECK(lent_in(plan, filled) == (std::vector<CopyRun>{{6, 0, 4}}));
   const auto twice = lent_in(plan, filled_twice);
   CHECK(twice == (std::vector<CopyRun>{{9, 0, 1}, {5, 1, 1}, {0, 2, 2}}));
-  // What is read of the slot, by where it lies in the source.
+  // Translates reads of the slot into positions in the source.
   CHECK(through(twice, std::vector<CopyRun>{{1, 10, 3}, {0, 20, 1}}) ==
         (std::vector<CopyRun>{{5, 10, 1}, {0, 11, 2}, {9, 20, 1}}));
   CHECK(through(twice, std::vector<CopyRun>{}).empty());
 }
 
 TEST(price_of_a_source_that_is_lent) {
-  // Rank 0 hands out four elements in a slot of its own.
+  // Rank 0 provides four elements in its own slot.
   auto plans = plans_of(2);
   const int slot = add(plans[0], Buffer{Space::shared, 4, 5, 0, -1, 1});
   const int view = add(plans[1], Buffer{Space::shared, 4, 5, 0, 0});
@@ -274,22 +277,23 @@ TEST(price_of_a_source_that_is_lent) {
   const auto seconds = [&](std::string_view way) {
     return price(plans, on_hosts({0, 0}), profile, 8, both, *device_way_called(way)).seconds;
   };
-  // A kernel of the owner's takes 1 + 4 + 10, seen 5 later, and the peer's 1 + 8 + 6.
+  // The owner's kernel takes 1 + 4 + 10, is seen 5 later, and the peer's kernel takes 1 + 8 + 6.
   CHECK_EQUAL(seconds("shared"), 15 + 5 + 15);
   CHECK_EQUAL(seconds("lent"), 5 + 15);
-  // It needs a promise, so nobody chooses it for a user.
+  // It needs a promise by the user, so it is never chosen automatically.
   CHECK(cheaper_way(plans[0], on_hosts({0, 0}), profile, 8) == *device_way_called("shared"));
 }
 
 TEST(what_ranks_of_one_gpu_send_by_way_of_the_host_shares_its_link) {
-  // Packed by a kernel either way, whose bytes are the link's where the slot is the host's.
+  // A kernel packs in both cases; if the slot is in host memory, its bytes use the link.
   Plan plan = plans_of(1)[0];
   const int slot = add(plan, Buffer{Space::shared, 4, 5, 0, -1, 1});
   add(plan, moving(OperationKind::copy, Phase::local, Plan::source, slot, {{5, 0, 2}, {1, 2, 2}}));
   const int far = add(plan, Buffer{Space::shared, 4, 6, 1, 0});
   add(plan, moving(OperationKind::copy, Phase::local, far, Plan::target, {{0, 0, 4}}));
   Profile profile = with_gpus(1);
-  // Two kernels, 1 + 4 n + 10 and 1 + 8 n + 20, for n ranks; to the host 1 + 8 n + 10, and back 3 + 16 n + 0.
+  // Two kernels, 1 + 4 n + 10 and 1 + 8 n + 20, for n ranks. To the host 1 + 8 n + 10, and back 3 +
+  // 16 n + 0.
   profile.device->peer = DeviceWork{1, 20, 0.25};
   profile.device->to_device.latency = 0;
   const auto chosen = [&](int ranks) {
@@ -306,7 +310,7 @@ TEST(what_ranks_of_one_gpu_send_by_way_of_the_host_shares_its_link) {
 }
 
 TEST(a_gpu_gathers_into_a_slot_wherever_that_lies) {
-  // One kernel either way, 1 + 10 and 4 or 8: what is saved is a link, and not a copy of 30.
+  // One kernel either way, 1 + 10 and 4 or 8: the slot saves time on a link, not a copy of 30.
   Plan plan = plans_of(1)[0];
   const int slot = add(plan, Buffer{Space::shared, 4, 5, 0, -1, 1});
   add(plan, moving(OperationKind::copy, Phase::local, Plan::source, slot, {{5, 0, 2}, {1, 2, 2}}));
@@ -325,10 +329,10 @@ TEST(price_of_ranks_that_share_a_gpu) {
   CHECK(finished(0) == (std::vector<double>{15, 15, 15, 15}));
   CHECK(finished(4) == finished(0));
   CHECK(finished(9) == finished(0));
-  // The second of a block has its turn 4 s later, and nobody waits for a latency.
+  // The second rank of a block begins 4 s later; latencies overlap.
   CHECK(finished(2) == (std::vector<double>{15, 19, 15, 19}));
   CHECK(finished(1) == (std::vector<double>{15, 19, 23, 27}));
-  // As on each host.
+  // Likewise on each host.
   CHECK(priced(plans, on_hosts({0, 0, 1, 1}), both, 1).finished ==
         (std::vector<double>{15, 19, 15, 19}));
   CHECK_EQUAL(priced(plans, host, both, 1).of(Phase::local), 27);

@@ -1,4 +1,4 @@
-// Profiles: what follows from their numbers, and what a file may say.
+// Tests profiles: costs derived from their numbers, and the format of their files.
 #include "cost/profile.hpp"
 
 #include <unistd.h>
@@ -173,7 +173,7 @@ TEST(profiles_of_files_are_read_once) {
                "profile '" + path + "' cannot be read: No such file");
   CHECK_THROWS(Fault::info, profile_at(folder), "it is no regular file");
   std::ofstream(path) << write_profile(example());
-  const auto first = profile_at(path);  // a fault was not kept
+  const auto first = profile_at(path);  // the earlier fault was not kept
   CHECK(*first == example());
   std::ofstream(path) << "{}";
   CHECK_EQUAL(profile_at(path), first);

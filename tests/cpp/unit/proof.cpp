@@ -1,6 +1,6 @@
-// Plans proved by the ranks that have them: right ones pass, and each rank of a component hears of a wrong
-// one, and of nothing in other components.
-#include "planners/proof.hpp"
+// Tests plans that are proved by their ranks. Correct plans pass. Each rank of a component learns
+// of a wrong plan, and no rank of another component.
+#include "negotiate/proof.hpp"
 
 #include <algorithm>
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "../check.hpp"
 #include "../random_patterns.hpp"
-#include "planners/virtual_ranks.hpp"
+#include "negotiate/virtual_ranks.hpp"
 
 namespace vicinal::proof_tests {
 
@@ -40,7 +40,7 @@ struct Ranks {
     plans = plan_virtually(find_planner(planner), machine, patterns, options);
   }
 
-  /// What each rank hears; "idle" from one without edges, which takes no part.
+  /// Returns the outcome of each rank; "idle" for a rank without edges, which does not participate.
   std::vector<std::string> prove_all(int at_fault = -1) const {
     return run_virtual<std::string>(
         static_cast<int>(patterns.size()),
@@ -62,7 +62,7 @@ struct Ranks {
   }
 };
 
-/// Ranks 0 to 4 exchange all with all, and so do ranks 5 to 8; rank 9 does nothing.
+/// Ranks 0 to 4 exchange all with all, and so do ranks 5 to 8; rank 9 has no edges.
 std::vector<Pattern> two_components() {
   std::vector<Pattern> patterns(10);
   for (const auto& [first, last] : {std::pair(0, 4), std::pair(5, 8)}) {
@@ -107,7 +107,7 @@ TEST(a_wrong_plan_is_told_to_its_component_only) {
       Ranks ranks("aggregate", two_components(), "blocks:3", true);
       Plans& plans = ranks.plans[static_cast<std::size_t>(culprit)];
       Plan& plan = reverse ? *plans.reverse : plans.forward;
-      // A copy, or what is one in reverse, that takes the neighbouring element.
+      // A copy, or its counterpart in reverse, that takes the neighbouring element.
       const auto copy =
           std::find_if(plan.operations.begin(), plan.operations.end(),
                        [](const auto& it) { return !it.runs.empty() && it.from == Plan::source; });
@@ -119,7 +119,7 @@ TEST(a_wrong_plan_is_told_to_its_component_only) {
       CHECK_EQUAL(std::count(heard.begin(), heard.end(), ""), 9 - members);
       CHECK_EQUAL(heard.back(), std::string("idle"));
       CHECK(heard[static_cast<std::size_t>(culprit)].starts_with("internal"));
-      // All say the same.
+      // All members get the same message.
       CHECK_EQUAL(count_of(heard, heard[static_cast<std::size_t>(culprit)]), members);
     }
   }
@@ -131,7 +131,7 @@ TEST(a_plan_that_laps_its_readers_is_found_by_its_ranks) {
   for (Plans& plans : ranks.plans) {
     for (Operation& it : plans.forward.operations) {
       if (it.kind != OperationKind::await || it.lag == 0) continue;
-      it.lag = 2;  // the execution before the last, as if two slots were used in turn
+      it.lag = 2;  // waits for the execution before the previous one, as if two slots alternated
       ++changed;
     }
   }

@@ -1,4 +1,4 @@
-// Who leads, and what is relayed, from the busiest rank's point of view: against all possible states where those are few.
+// Tests the choice of leaders and relayed pairs against all possible states, where those are few.
 #include "cost/region_loads.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 using Division = RelayRules::Division;
 using Way = RegionLoads::Way;
 
-/// A pair to which all members contribute alike.
+/// Returns a pair to which all members contribute equally.
 RegionPair even(int region, bool outgoing, int members, Index edges, Index elements) {
   RegionPair pair{outgoing, region, Level::network, members, {}};
   for (int member = 0; member < members; ++member) {
@@ -72,11 +72,11 @@ TEST(parts_of_so_many_bytes_have_leaders_of_their_own) {
 }
 
 TEST(a_pair_is_divided_where_its_bytes_would_keep_one_leader_busy) {
-  // Small: one message. Large: as many as there are members, where nothing else is to be sent. Large, but each member
-  // has a pair of that size to lead: one again.
+  // Small: one message. Large, and nothing else to send: as many as there are members. If each
+  // member has a pair of that size to lead: one again.
   const RelayRules rules{Division::bytes, 0, 8};
   CHECK_EQUAL(planned({even(1, true, 4, 2, 4)}, 4, rules).leaders(0).size(), std::size_t{1});
-  Profile wide = default_profile();  // a port that a single rank does not fill
+  Profile wide = default_profile();  // no single rank fills a port
   wide.port_seconds_per_byte = wide.network().seconds_per_byte() / 16;
   RegionLoads large(4, 1, wide, rules);
   large.plan({even(1, true, 4, 2, 1'000'000)});
@@ -93,7 +93,8 @@ TEST(a_pair_is_divided_where_its_bytes_would_keep_one_leader_busy) {
 }
 
 TEST(bytes_that_processors_handle_are_divided_among_them) {
-  // As above, but it is the leader's processor that bytes keep busy; where all members share one, dividing gains nothing.
+  // As above, but bytes keep the leader's processor busy. If all members share one processor,
+  // dividing gains nothing.
   const RelayRules rules{Division::bytes, 0, 8};
   Profile profile = default_profile();
   profile.port_seconds_per_byte = 0;
@@ -107,7 +108,7 @@ TEST(bytes_that_processors_handle_are_divided_among_them) {
 }
 
 TEST(receivers_have_leaders_for_as_many_parts_as_may_come) {
-  // The other side may divide what it has among more leaders than this one would.
+  // The other side may divide its data among more leaders than this side would.
   const RelayRules rules{Division::bytes, 0, 8};
   Profile wide = default_profile();
   wide.port_seconds_per_byte = wide.network().seconds_per_byte() / 16;
@@ -151,8 +152,8 @@ TEST(who_has_most_of_a_part_leads_it) {
 }
 
 TEST(many_edges_of_many_ranks_are_relayed_and_large_ones_go_straight) {
-  // Eight edges for each rank: of one element they are a burden that leaders take off; of half a MiB, whoever leads
-  // would have all of it on one link, which eight can carry at once.
+  // Each rank has eight edges. With one element each, leaders reduce the load. With half a MiB, a
+  // leader would have all data on one link, though eight links can carry them at once.
   const RelayRules rules{Division::whole, 0, 8};
   const RegionLoads small = planned({even(1, true, 8, 8, 8), even(1, false, 8, 8, 8)}, 8, rules);
   CHECK(small.state() == std::vector<Way>(2, Way::led));
@@ -164,16 +165,16 @@ TEST(many_edges_of_many_ranks_are_relayed_and_large_ones_go_straight) {
 }
 
 TEST(a_leader_that_would_be_the_bottleneck_is_not_made_one) {
-  // Two edges for each of 32 ranks to one region, 64 KiB each: one leader would send 4 MiB while the others wait. It
-  // must be divided, or go straight.
+  // 32 ranks have two edges each to one region, 64 KiB each. One leader would send 4 MiB while the
+  // others wait, so the data must be divided or sent directly.
   const RegionLoads loads = planned({even(1, true, 32, 2, 8192), even(1, false, 32, 2, 8192)}, 32,
                                     {Division::whole, 0, 8});
   CHECK(loads.state() == std::vector<Way>(2, Way::straight));
 }
 
 TEST(a_rank_with_many_pairs_has_some_relayed_though_each_alone_would_go_straight) {
-  // Each member has one edge to each of 12 regions: of two members with a pair, relaying saves one message, which
-  // alone is not worth two handovers; but all twelve of a member are.
+  // Each member has one edge to each of 12 regions. Relaying a pair of two members saves one
+  // message, which alone is not worth two handovers; relaying all twelve is.
   std::vector<RegionPair> pairs;
   for (int region = 1; region <= 12; ++region) pairs.push_back(even(region, true, 4, 1, 1));
   const RegionLoads all = planned(pairs, 4, {Division::whole, 0, 8});
@@ -181,7 +182,7 @@ TEST(a_rank_with_many_pairs_has_some_relayed_though_each_alone_would_go_straight
 }
 
 TEST(overheads_and_bytes_of_many_messages_overlap_in_part) {
-  // Sixteen messages of a rank: of the shorter of both, a quarter counts, which lies between a sixteenth and all of it.
+  // Sixteen messages of a rank: of the shorter of overhead and transfer time, a quarter counts.
   Profile profile = default_profile();
   profile.port_seconds_per_byte = 0;
   const LevelCost& cost = profile.network();
@@ -199,7 +200,8 @@ TEST(overheads_and_bytes_of_many_messages_overlap_in_part) {
 }
 
 TEST(shared_cores_add_up_what_their_ranks_do) {
-  // 8 ranks with an edge each: on cores of their own nothing is gained; where all share one, eight messages are.
+  // 8 ranks with an edge each: relaying gains nothing on separate cores; on one shared core, it
+  // saves eight messages.
   const std::vector<RegionPair> pairs{even(1, true, 8, 1, 8), even(1, false, 8, 1, 8)};
   const RelayRules rules{Division::bytes, 0, 8};
   const RegionLoads shared = planned(pairs, 8, rules, 8);
@@ -240,7 +242,8 @@ TEST(the_state_found_is_close_to_the_best_of_all) {
 }
 
 TEST(the_state_found_is_no_worse_than_all_pairs_served_alike) {
-  // The last pair that is not relayed saves the handover: so one by one, pairs would stay as they are.
+  // Only the last pair switched to direct messages saves the handover, so changing pairs one by one
+  // would find no gain.
   for (double handover = 1e-7; handover < 2e-5; handover *= 1.2) {
     Profile profile = default_profile();
     profile.handover = handover;
@@ -280,8 +283,9 @@ TEST(times_are_those_of_the_region_with_the_pair_served_either_way) {
 }
 
 TEST(contributors_lead_where_their_own_messages_are_the_cheapest) {
-  // Four ranks with four edges each, all of the same items, to as many receivers: where handing over is dear, each sends
-  // one message; where receivers are few, so many messages would be their burden.
+  // Four ranks have four edges each, with the same items, to as many receivers. If handovers are
+  // expensive, each sends one message. If receivers are few, that many messages would overload
+  // them.
   Profile profile = default_profile();
   profile.handover = 5e-6;
   const RegionPair many = even(1, true, 4, 4, 64);
@@ -292,7 +296,7 @@ TEST(contributors_lead_where_their_own_messages_are_the_cheapest) {
   CHECK(loads.by_contributor(0));
   CHECK_EQUAL(loads.leaders(0).size(), std::size_t{4});
   CHECK_EQUAL(set_of(loads.leaders(1)).size(),
-              std::size_t{4});  // since what comes may come so, too
+              std::size_t{4});  // incoming messages may use this form, too
   profile.handover = default_profile().handover;
   profile.levels[2].receive_overhead = 20e-6;
   RegionLoads led(4, 1, profile, {Division::best, 0, 8});
@@ -301,8 +305,8 @@ TEST(contributors_lead_where_their_own_messages_are_the_cheapest) {
 }
 
 TEST(contributors_leave_it_to_leaders_where_handing_out_each_message_is_dear) {
-  // Eight ranks on half a core, with something for each of eight: if each contributor sent a message of its own, all who
-  // want some of it would have eight flags to see in the place of one.
+  // Eight ranks on half a core, with data for each of eight. If each contributor sent its own
+  // message, every receiver would have to see eight flags instead of one.
   Profile profile = default_profile();
   profile.handover = 1.5e-6;
   profile.levels[2].send_overhead = profile.levels[2].receive_overhead = 0.2e-6;
@@ -312,7 +316,7 @@ TEST(contributors_leave_it_to_leaders_where_handing_out_each_message_is_dear) {
 }
 
 TEST(parts_go_by_what_messages_of_their_size_take) {
-  // 4.6 kB take 1.8 us by the protocol that they go by, and 0.4 us by that of the largest messages.
+  // 4.6 kB take 1.8 us by their own protocol, and 0.4 us by that of the largest messages.
   const RegionLoads loads =
       planned({even(1, true, 8, 10, 72), even(1, false, 8, 10, 72)}, 8, {Division::bytes, 0, 8});
   CHECK(loads.leaders(0).size() > 1);
@@ -322,7 +326,7 @@ TEST(parts_go_by_what_messages_of_their_size_take) {
 }
 
 TEST(what_comes_from_contributors_is_shared_out_whatever_goes_back) {
-  // One rank sends a little one way; many may lead for themselves on the way back, and reckon with as many receivers.
+  // One rank sends little. In return, many may lead for themselves, and expect as many receivers.
   const RegionPair little{true, 1, Level::network, 4, {{2, 1, 1, 1}}};
   const RegionPair comes = even(1, false, 4, 3, 12);
   const RegionLoads loads = planned({little, comes}, 4, {Division::best, 0, 8});
@@ -348,10 +352,10 @@ TEST(a_bias_moves_pairs_to_the_side_that_it_favours) {
 TEST(a_pair_is_relayed_where_whichever_side_is_busier_gains) {
   CHECK(relaying_pays({900, 1000}, {900, 1000}));
   CHECK(!relaying_pays({1100, 1000}, {1100, 1000}));
-  CHECK(relaying_pays({900, 1000}, {510, 500}));  // who has little else to do may be burdened
+  CHECK(relaying_pays({900, 1000}, {510, 500}));  // a side with little else to do may get more work
   CHECK(!relaying_pays({400, 500}, {1010, 1000}));
   CHECK(relaying_pays({1600, 1500},
-                      {900, 7000}));  // and who is busy now, if the other would be busier otherwise
+                      {900, 7000}));  // so may a busy side, to keep the other from being busier
   CHECK(!relaying_pays({0, 0}, {0, 0}));
 }
 

@@ -1,5 +1,5 @@
-// The workings of the relay family one by one: where slots of a link lie, what a stream
-// holds, what grouped traffic costs.
+// Tests the parts of the relay family: positions of a link's slots, contents of a stream, costs of
+// grouped traffic.
 #include <algorithm>
 #include <map>
 #include <random>
@@ -7,12 +7,12 @@
 
 #include "check.hpp"
 #include "cost/grouping.hpp"
-#include "planners/links.hpp"
+#include "negotiate/links.hpp"
 
 namespace vicinal::relay_parts_tests {
 namespace {
 
-/// What append_slots does, one element at a time.
+/// Computes the result of append_slots() element by element.
 std::set<std::pair<Index, Index>> slots_one_by_one(const InLink& link, Index offset, Index count,
                                                    Index base) {
   std::set<std::pair<Index, Index>> result;
@@ -38,7 +38,7 @@ TEST(slots_that_overlap_are_all_found) {
     edge.count = 40;
     Index target = 0;
     for (int i = 0; i < 8; ++i) {
-      // Now and then one that is much longer than the others, and begins before them.
+      // Some runs are much longer than the others and begin before them.
       const Index count = 1 + static_cast<Index>(random() % (random() % 3 == 0 ? 30U : 4U));
       const auto source = static_cast<Index>(random() % static_cast<unsigned>(41 - count));
       edge.slots.push_back({source, target, count});

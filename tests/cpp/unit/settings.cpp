@@ -1,4 +1,5 @@
-// The table of settings: what each row lets be written, and that the public header says the same.
+// Tests the table of settings: the accepted values of each row, and that the public header
+// documents them.
 #include "base/setting.hpp"
 
 #include <algorithm>
@@ -12,12 +13,12 @@
 #include "base/nearest.hpp"
 #include "check.hpp"
 #include "cost/exchange_method.hpp"
-#include "planners/planner.hpp"
+#include "negotiate/planner.hpp"
 
 namespace vicinal::settings_tests {
 namespace {
 
-/// A variable of the environment for as long as this lives.
+/// Sets an environment variable during its lifetime.
 class Variable {
  public:
   Variable(std::string name, const std::string& value) : name_(std::move(name)) {
@@ -33,7 +34,7 @@ class Variable {
   std::string before_;
 };
 
-/// The header's first comment in one line, without its stars.
+/// Returns the header's first comment in one line, without its stars.
 std::string header_text() {
   std::ifstream file(VICINAL_HEADER);
   CHECK(file.good());
@@ -98,7 +99,7 @@ TEST(settings_accept_what_they_say) {
 
 TEST(settings_refuse_everything_else_in_one_form) {
   for (const Setting& row : all_settings()) {
-    if (row.form == SettingForm::special) continue;  // see those who use it
+    if (row.form == SettingForm::special) continue;  // tested with the code that uses them
     for (const std::string wrong : {"", "fastest", "7 ", " 7", "1e", "-"}) {
       CHECK_THROWS(Fault::info, check(row, "NAME", wrong),
                    "NAME is '" + wrong + "', but " + expected(row) + " is expected");
@@ -137,7 +138,7 @@ TEST(settings_of_the_process_are_read_from_the_environment) {
     CHECK_THROWS(Fault::info, check_environment(), name + " is 'fastest', but " + expected(row));
   }
   const Variable of_a_call("VICINAL_IN_FLIGHT", "many");
-  check_environment();  // which may also come by an info key, and is read with that
+  check_environment();  // this one may also be an info key, and is checked with that
   CHECK_EQUAL(environment_value("vicinal_in_flight").value_or(""), std::string("many"));
 }
 
@@ -158,7 +159,7 @@ TEST(settings_that_must_be_alike_are_compared) {
       return each.name == variable_of(row.key);
     });
     CHECK_EQUAL(compared, row.alike && !row.is_path);
-    if (row.scope == SettingScope::call) CHECK(row.alike);  // as the header says of all of them
+    if (row.scope == SettingScope::call) CHECK(row.alike);  // as the header states
   }
 }
 

@@ -1,14 +1,14 @@
-// By which way data go straight from one rank to another, from the host's memory and from a GPU's, held to the prices of the plans
-// that come of it.
+// Tests how data are sent directly from one rank to another, from host and GPU memory, by the
+// prices of the resulting plans.
 #include <algorithm>
 
 #include "check.hpp"
 #include "cost/price.hpp"
 #include "cost/straight_way.hpp"
 #include "gpu_profile.hpp"
+#include "negotiate/virtual_ranks.hpp"
 #include "plan/checks.hpp"
 #include "plan/staged.hpp"
-#include "planners/virtual_ranks.hpp"
 #include "slow_machine.hpp"
 
 namespace vicinal::straight_ways_tests {
@@ -18,7 +18,8 @@ using testing::add;
 
 constexpr std::int64_t kilobyte = 1024, megabyte = 1024 * kilobyte;
 
-/// The others from one rank of a host to the next, in one piece on both sides; or, scattered, every second element.
+/// Transfers from each rank to the next, in one piece on both sides or, if scattered, every second
+/// element.
 struct Ring {
   std::shared_ptr<const Machine> machine;
   std::vector<Pattern> patterns;
@@ -74,7 +75,7 @@ std::size_t sends(const Plan& plan) {
                     [](const Operation& it) { return it.kind == OperationKind::send; }));
 }
 
-/// A message between two hosts, by hand in so many equal parts, as it is priced.
+/// Returns the price of a message between two hosts, divided by hand into equal parts.
 double priced(std::int64_t bytes, int parts) {
   auto plans = testing::empty_plans(2, parts, parts);
   for (int part = 0; part < parts; ++part) {
@@ -95,18 +96,18 @@ TEST(what_lies_on_a_gpu_goes_through_slots_at_sizes_at_which_the_hosts_does_not)
   CHECK(!slot_pays(profile, data));
   data.on_device = true;
   CHECK(slot_pays(profile, data));
-  // By way of the host it is packed into a slot there, which is the same as into what MPI sends, but for the message.
+  // Through the host, packing into a slot costs the same as packing for MPI, but saves the message.
   Profile apart = profile;
   apart.device->peer.reset();
   CHECK(slot_pays(apart, data));
-  // In one piece, no kernel is needed to send it.
+  // Contiguous data need no kernel to be sent.
   data.in_pieces = false;
   CHECK(slot_pays(profile, data));
-  // As asked for.
+  // Uses the requested transport.
   data.way = device_way(false, true);
   CHECK(slot_pays(apart, data));
   CHECK(slot_pays(default_profile(), data));
-  // Between GPUs' memory, MPI copies once.
+  // Between GPU memories, MPI copies once.
   data.way = device_way(true, false);
   apart.device->levels = apart.levels;
   for (LevelCost& level : *apart.device->levels) level.protocols.back().seconds_per_byte = 1e-11;
@@ -132,7 +133,7 @@ TEST(large_messages_between_gpus_are_divided_as_their_price_has_it) {
   CHECK(message_parts(profile, between_hosts(16 * megabyte)) >= 4);
   CHECK(priced(16 * megabyte, message_parts(profile, between_hosts(16 * megabyte))) <
         0.8 * priced(16 * megabyte, 1));
-  // Only what is copied between a GPU and the host.
+  // Only data copied between a GPU and the host are divided.
   StraightData data = between_hosts(16 * megabyte);
   data.on_device = false;
   CHECK_EQUAL(message_parts(profile, data), 1);

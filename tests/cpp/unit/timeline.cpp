@@ -1,4 +1,4 @@
-// Timelines that are short enough to be worked out here, in whole seconds.
+// Tests timelines that can be computed by hand, in whole seconds.
 #include "cost/timeline.hpp"
 
 #include <numeric>
@@ -25,7 +25,7 @@ using Kind = OperationKind;
 using Times = std::vector<double>;
 using Numbers = std::vector<int>;
 
-/// Simulates, and checks what holds for every timeline.
+/// Simulates, and checks invariants of every timeline.
 Simulation simulated(const std::vector<Plan>& plans, const std::vector<int>& hosts,
                      const Profile& profile) {
   const Machine machine = on_hosts(hosts);
@@ -68,7 +68,8 @@ Numbers chain(const Simulation& it) {
 }  // namespace
 
 TEST(spans_have_no_gaps) {
-  // Operation 1 is first; 0 is a send whose bytes leave long after; 2 takes no time, and is waited for until 9.
+  // Operation 1 is first. Operation 0 is a send whose bytes leave long after. Operation 2 takes no
+  // time; its wait ends at 9.
   const Times begun{2, 0, 9}, done{3, 1, 9}, complete{7, 1, 9};
   struct Expected {
     double since, until;
@@ -96,7 +97,7 @@ TEST(timeline_of_nothing) {
 TEST(timeline_of_one_eager_message) {
   auto plans = plans_of(2);
   transfer(plans, 0, 1, 3);
-  // Sent until 2, three elements until 8, there at 108, received until 111.
+  // Sent until 2; three elements leave until 8, arrive at 108, and are received until 111.
   const Simulation one = simulated(plans, {0, 1}, slow());
   CHECK(one.timeline.ready == (Times{0, 0}));
   CHECK(one.timeline.begun == (Times{0, 108}));
@@ -114,7 +115,7 @@ TEST(timeline_of_a_message_that_waits_for_a_processor) {
   auto plans = plans_of(2);
   const int copied = copy(plans[1], 400);
   transfer(plans, 0, 1, 3);
-  // There at 108, but the processor copies until 200.
+  // The message arrives at 108, but the processor copies until 200.
   const Simulation late = simulated(plans, {0, 1}, slow());
   CHECK_EQUAL(late.timeline.begun[2], 200);
   CHECK(late.timeline.cause == (Numbers{-1, -1, 1 + copied}));
@@ -127,7 +128,8 @@ TEST(timeline_of_rendezvous_with_a_late_receive) {
   auto plans = plans_of(2);
   const int copied = copy(plans[1], 400);
   transfer(plans, 0, 1, 3, 0, {}, {copied});
-  // Posted at 200, the sender knows at 300, three elements until 306, received until 309.
+  // Posted at 200; the sender knows at 300; three elements leave until 306 and are received until
+  // 309.
   const Simulation late = simulated(plans, {0, 1}, with_rendezvous());
   CHECK(late.timeline.ready == (Times{0, 0, 200}));
   CHECK(late.timeline.begun == (Times{0, 0, 306}));
@@ -142,8 +144,8 @@ TEST(timeline_of_two_messages_on_one_link) {
   auto plans = plans_of(3);
   transfer(plans, 0, 1, 10);
   transfer(plans, 0, 2, 10);
-  // Sent until 2 and 4. Each needs the link for 20: the first is alone there until 4, both share it until 40, when the first
-  // has left, and the second has until 42.
+  // Sent until 2 and 4. Each message needs the link for 20. The first has it alone until 4; both
+  // share it until 40. Then the first has left, and the second leaves until 42.
   const Simulation two = simulated(plans, {0, 1, 2}, slow());
   CHECK(two.timeline.begun == (Times{0, 2, 140, 142}));
   CHECK(two.timeline.complete == (Times{40, 42, 143, 145}));
@@ -152,7 +154,8 @@ TEST(timeline_of_two_messages_on_one_link) {
 
 TEST(timeline_of_a_handover) {
   const auto plans = handing_over();
-  // Rank 0 awaits, copies until 2 and signals; rank 1 sees it at 7, copies until 9 and signals.
+  // Rank 0 awaits, copies until 2 and signals. Rank 1 sees the signal at 7, copies until 9 and
+  // signals.
   const Simulation early = simulated(plans, {0, 0}, slow());
   CHECK(early.timeline.begun == (Times{0, 0, 2, 7, 7, 9}));
   CHECK(early.timeline.complete == (Times{0, 2, 2, 7, 9, 9}));
@@ -160,7 +163,7 @@ TEST(timeline_of_a_handover) {
   CHECK(chain(early) == (Numbers{0, 1, 2, 3, 4, 5}));
   CHECK_EQUAL(waiting(early, 1, Phase::scatter), 7);
   CHECK_EQUAL(busy(early, 1, Phase::local), 2);
-  // On one core it takes rank 1 from 2 to 7 to see it.
+  // On one shared core, rank 1 needs from 2 to 7 to see the signal.
   Profile shared = slow();
   shared.cores = 1;
   const Simulation scarce = simulated(plans, {0, 0}, shared);
@@ -182,7 +185,8 @@ TEST(timeline_of_ranks_that_share_a_core) {
 }
 
 TEST(timeline_of_messages_that_come_at_once_in_any_order) {
-  // All come at one time, sent by the last rank first; whoever is first in the plan is received first.
+  // All messages arrive at once, the last rank's sent first. They are received in the order of the
+  // plan.
   constexpr int senders = 5;
   auto plans = plans_of(senders + 1);
   Numbers hosts{0};

@@ -1,5 +1,5 @@
-// What is stored and forwarded, on virtual ranks: plans for all numbers of ranks, radices and regions proved by the verifier,
-// the messages they need, and faults. How well `automatic` chooses is in tuna_choice.cpp.
+// Tests store-and-forward on virtual ranks. The verifier proves plans for many numbers of ranks,
+// radices and regions. Also tests message counts and faults; tuna_choice.cpp tests the choice.
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -8,9 +8,9 @@
 
 #include "alltoalls.hpp"
 #include "check.hpp"
+#include "negotiate/plan_alike.hpp"
 #include "plan/checks.hpp"
 #include "plan/staged.hpp"
-#include "planners/plan_alike.hpp"
 #include "planners/tuna/route.hpp"
 
 namespace vicinal::tuna_tests {
@@ -20,7 +20,8 @@ using namespace testing;
 
 constexpr const char* planner_names[] = {"tuna", "tuna-hierarchical"};
 
-/// How many messages the index algorithm has a place send among so many: one for each digit that a distance may have.
+/// Returns the number of messages that the index algorithm sends from one of `places` places: one
+/// for each value of each digit of the distances.
 int steps_among(int places, int radix) {
   int messages = 0;
   for (std::int64_t width = 1; width < places; width *= radix) {
@@ -29,7 +30,7 @@ int steps_among(int places, int radix) {
   return messages;
 }
 
-/// How often blocks of all distances are sent, in all.
+/// Returns the number of times that blocks of all distances are sent, in total.
 int hops_among(int places, int radix) {
   int hops = 0;
   for (int distance = 1; distance < places; ++distance) {
@@ -164,8 +165,8 @@ TEST(between_equal_regions_counterparts_alone_exchange) {
     for (const Plan& plan : plans) {
       const Statistics sent = statistics(plan);
       CHECK_EQUAL(sent.local.messages, steps_among(4, radix));
-      CHECK_EQUAL(sent.non_local.messages, 5);      // nothing is passed on between six regions
-      CHECK_EQUAL(sent.non_local.elements, 5 * 4);  // of all members for one of each
+      CHECK_EQUAL(sent.non_local.messages, 5);      // no forwarding between six regions
+      CHECK_EQUAL(sent.non_local.elements, 5 * 4);  // of all members, for one member of each
       for (const Operation& it : plan.operations) {
         if (it.kind != OperationKind::send || it.local) continue;
         CHECK_EQUAL(it.peer % 4, plan.rank % 4);
@@ -193,7 +194,7 @@ TEST(nothing_is_sent_where_nobody_has_anything) {
       CHECK(plan.operations.empty());
     }
   }
-  // One block alone: rank 0's for rank 7, binary 111, which travels in three messages.
+  // One block only: rank 0's for rank 7, binary 111, which travels in three messages.
   patterns[0].out[7].items = {{0, 0, 5}};
   patterns[7].in[0] = {0, 5, {{0, 0, 5}}};
   int messages = 0;
@@ -223,7 +224,7 @@ TEST(counts_of_forwarded_blocks_that_differ_are_named_on_both_ends) {
         for (int rank = 0; rank < size; ++rank) {
           const auto& fault = faults[static_cast<std::size_t>(rank)];
           CHECK_EQUAL(fault.has_value(), rank == from || rank == to);
-          if (!fault) continue;  // they hear of it when all consult about their plans
+          if (!fault) continue;  // other ranks learn of it when all compare their plans
           CHECK(fault->fault() == Fault::count);
           CHECK(std::string(fault->what()).starts_with(expected));
         }

@@ -1,4 +1,5 @@
-// Which radix is taken, and whether `automatic` stores and forwards: held to the price of the plans.
+// Tests which radix is chosen, and whether `automatic` stores and forwards, by the price of the
+// plans.
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -55,7 +56,7 @@ Planned planned(const char* planner, const SharedMachine& machine,
           plans.front().planner, all.front().reason};
 }
 
-/// Of one element for each pair of ranks.
+/// Returns options for one element for each pair of ranks.
 PlanOptions with_blocks_of(Index bytes, const Profile& profile, int radix = 0) {
   PlanOptions options = alltoall_options(true, radix);
   options.profile = profile;
@@ -63,14 +64,14 @@ PlanOptions with_blocks_of(Index bytes, const Profile& profile, int radix = 0) {
   return options;
 }
 
-/// The same with the default profile.
+/// Plans an equal exchange with the default profile.
 Planned planned(const char* planner, const SharedMachine& machine, Index bytes, int radix = 0) {
   return planned(planner, machine, equal_alltoall(machine->size(), 1),
                  with_blocks_of(bytes, default_profile(), radix));
 }
 
-/// Exchanges of one element for each pair of ranks, by radices that somebody else has chosen: their plans are the same whatever
-/// the profile and the blocks.
+/// Exchanges of one element for each pair of ranks, with given radices. Their plans do not depend
+/// on the profile or the blocks.
 class Forced {
  public:
   explicit Forced(SharedMachine machine)
@@ -95,11 +96,11 @@ class Forced {
   std::map<std::tuple<std::string, int, bool>, std::vector<Plan>> plans_;
 };
 
-/// How choices compare with what else could have been chosen.
+/// Prices of the chosen plans relative to alternatives.
 struct Regret {
-  double relays = 0;   ///< times what `automatic` takes where nothing is forwarded
-  double planner = 0;  ///< times the best of that, tuna and tuna-hierarchical
-  double radix = 0;    ///< times the best of some radices
+  double relays = 0;   ///< relative to `automatic` without forwarding
+  double planner = 0;  ///< relative to the best of that, tuna and tuna-hierarchical
+  double radix = 0;    ///< relative to the best of several radices
 };
 
 Regret regret_on(Forced& forced, const PlanOptions& options) {
@@ -187,7 +188,7 @@ TEST(small_blocks_are_forwarded_and_large_ones_are_not) {
   CHECK(small.seconds < planned("direct", machine, 8).seconds);
   const Planned large = planned("automatic", machine, 1 << 20);
   CHECK_EQUAL(large.planner, std::string("automatic"));
-  // A radix for large blocks is that with which nothing is passed on.
+  // The radix for large blocks is one that forwards nothing.
   CHECK_EQUAL(planned("tuna", machine, 1 << 20).seconds,
               planned("tuna", machine, 1 << 20, 64).seconds);
 }
@@ -214,7 +215,7 @@ TEST(one_rank_with_large_blocks_keeps_those_of_others_from_being_forwarded) {
     const PlanOptions options = with_blocks_of(8, default_profile());
     const Planned chosen = planned("automatic", machine, patterns, options);
     CHECK_EQUAL(chosen.planner, std::string("automatic"));
-    // As it would be where all had what they have on average.
+    // As if all ranks had the average amount.
     const PlanOptions as_small = with_blocks_of(8, default_profile(), 4);
     CHECK(chosen.seconds < planned("tuna", machine, patterns, as_small).seconds);
   }

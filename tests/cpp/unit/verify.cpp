@@ -1,4 +1,4 @@
-// Plans that are right must pass; each way of being wrong must be found, and be named.
+// Tests the verifier: correct plans pass, and each kind of error is found and named.
 #include "plan/checks.hpp"
 
 #include "../check.hpp"
@@ -46,8 +46,8 @@ Scenario relay() {
   return testing::relay(patterns, 3, 4);
 }
 
-/// Rank 0 owns items that rank 1 (twice) and 2 have as ghosts. Rank 2's reach it through rank 1,
-/// who adds them to its own; rank 3 sends its ghost directly.
+/// Rank 0 owns items that are ghosts of rank 1 (twice) and rank 2. Rank 2 sends its ghosts through
+/// rank 1, which adds them to its own. Rank 3 sends its ghost directly.
 Scenario reverse() {
   Scenario it;
   it.plans = testing::empty_plans(4, 3, 2);
@@ -92,7 +92,7 @@ Scenario reverse() {
   return it;
 }
 
-/// The operation of that kind (the nth of the rank).
+/// Returns the rank's `nth` operation of that kind, counted from 0.
 Operation& find(Scenario& it, int rank, Kind kind, int nth = 0) {
   for (Operation& operation : it.plans[rank].operations) {
     if (operation.kind == kind && nth-- == 0) return operation;
@@ -100,7 +100,7 @@ Operation& find(Scenario& it, int rank, Kind kind, int nth = 0) {
   throw std::runtime_error("the test looks for an operation that its plan does not have");
 }
 
-/// Makes an operation do nothing, and keeps the numbers of the others.
+/// Makes an operation do nothing, without renumbering the others.
 void drop(Operation& operation) {
   operation.kind = Kind::copy;
   operation.from = Plan::source;
@@ -287,7 +287,8 @@ TEST(verify_finds_patterns_that_disagree) {
   Scenario less = direct();
   less.patterns[0].in[0] = {1, 2, {{0, 0, 2}}};
   check_finding(less, "the patterns disagree: rank 1 sends 3 items to rank 0, which expects 2");
-  // A plan may well be right for a pattern whose last item nobody looks at; the two ends differ.
+  // A plan may be correct for a pattern whose last item is unused, while the counts of the two ends
+  // differ.
   Scenario unused = direct();
   for (Pattern& pattern : unused.patterns) pattern.in[0].slots = {{0, 0, 2}, {1, 2, 1}};
   for (int rank = 0; rank < 2; ++rank) find(unused, rank, Kind::copy).runs = {{0, 0, 2}, {1, 2, 1}};

@@ -1,5 +1,6 @@
-// Many ranks in one process: what a group finds alike is found once, and few ranks at a time have letters.
-#include "planners/virtual_ranks.hpp"
+// Tests many ranks in one process: a group computes a common result once, and few ranks at a time
+// hold control messages.
+#include "negotiate/virtual_ranks.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -19,42 +20,42 @@ std::vector<int> members_of(int group, int size) {
   return members;
 }
 
-std::vector<Letter> letters_to(const std::vector<int>& ranks) {
-  std::vector<Letter> letters;
-  for (const int rank : ranks) letters.push_back({rank, {1}});
-  return letters;
+std::vector<ControlMessage> messages_to(const std::vector<int>& ranks) {
+  std::vector<ControlMessage> messages;
+  for (const int rank : ranks) messages.push_back({rank, {1}});
+  return messages;
 }
 
-/// The members of each group of 4 find out twice who they are.
+/// Finds the members of each group of 4, twice.
 Task<std::vector<Found>> find_members(Conversation& talk, int group, int& found) {
   std::vector<Found> result;
   for (int round = 0; round < 2; ++round) {
     const std::vector<int> all = members_of(group, 4);
-    const auto letters = co_await talk.exchange(letters_to(all), Expected(all, "words"));
+    const auto messages = co_await talk.exchange(messages_to(all), Expected(all, "words"));
     result.push_back(talk.alike<std::vector<int>>(group, [&] {
       ++found;
       std::vector<int> members;
-      for (const Letter& letter : letters) members.push_back(letter.peer);
+      for (const ControlMessage& message : messages) members.push_back(message.peer);
       return members;
     }));
   }
   co_return result;
 }
 
-/// All wait for a word from the last rank, then the members of each group of 8 write to each other, and then
-/// each to one rank of the next group.
+/// All ranks wait for a message from the last rank. Then the members of each group of 8 write to
+/// each other, and each to one rank of the next group.
 Task<Done> talk_in_groups(Conversation& talk, int rank, int ranks, int& under_way, int& most) {
-  std::vector<Letter> word;
-  if (rank == ranks - 1) word = letters_to(members_of(0, ranks));
+  std::vector<ControlMessage> word;
+  if (rank == ranks - 1) word = messages_to(members_of(0, ranks));
   co_await talk.exchange(std::move(word), Expected(ranks - 1, "word"));
 
   most = std::max(most, under_way += 8);
   const std::vector<int> own = members_of(rank / 8, 8);
-  co_await talk.exchange(letters_to(own), Expected(own, "greetings"));
+  co_await talk.exchange(messages_to(own), Expected(own, "greetings"));
   under_way -= 8;
 
   const std::vector<int> next(1, (rank + 8) % ranks);
-  co_await talk.exchange(letters_to(next), Expected((rank + ranks - 8) % ranks, "greetings"));
+  co_await talk.exchange(messages_to(next), Expected((rank + ranks - 8) % ranks, "greetings"));
   co_return Done{};
 }
 
@@ -93,13 +94,13 @@ TEST(what_nobody_keeps_is_found_again) {
   CHECK_EQUAL(*shared.once<long>(0, 0, [] { return 6L; }), 6L);
 }
 
-TEST(few_virtual_ranks_have_letters_at_once) {
+TEST(few_virtual_ranks_have_messages_at_once) {
   int under_way = 0, most = 0;
   run_virtual<Done>(512, [&](int rank, Conversation& talk) {
     return talk_in_groups(talk, rank, 512, under_way, most);
   });
   CHECK_EQUAL(under_way, 0);
-  CHECK(most <= 2 * 8 * 8);  // of two groups, where there are 64
+  CHECK(most <= 2 * 8 * 8);  // two groups out of 64
 }
 
 }  // namespace vicinal::virtual_ranks_tests

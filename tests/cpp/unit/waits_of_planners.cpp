@@ -1,12 +1,13 @@
-// Whoever waits while a graph is created or a plan is made can say for whom: of all letters of each
-// superstep, take any one away, and its sender is named, or where that cannot be known, what it carries.
+// Tests that a rank waiting in graph creation or planning can name the missing peers. The test
+// removes each control message of each superstep. The description names its sender or, if that is
+// unknown, its content.
 #include <map>
 #include <memory>
 #include <set>
 
 #include "check.hpp"
-#include "planners/plan_alike.hpp"
-#include "planners/virtual_ranks.hpp"
+#include "negotiate/plan_alike.hpp"
+#include "negotiate/virtual_ranks.hpp"
 #include "random_patterns.hpp"
 
 namespace vicinal::waits_of_planners_tests {
@@ -14,7 +15,7 @@ namespace {
 
 using testing::RandomPatterns;
 
-/// How the missing letter was described.
+/// Counts how missing control messages were described.
 struct Seen {
   int by_sender = 0;
   int by_edge = 0;
@@ -26,15 +27,16 @@ bool names(const std::string& text, int rank) {
          text.find("others'") != std::string::npos;
 }
 
-void check_descriptions(const Conversation::Pending& pending, const std::vector<Letter>& inbox,
-                        std::string_view purpose, Seen& seen) {
+void check_descriptions(const Conversation::Pending& pending,
+                        const std::vector<ControlMessage>& inbox, std::string_view purpose,
+                        Seen& seen) {
   CHECK(describe_wait(pending, inbox).starts_with("nobody"));
   for (std::size_t missing = 0; missing < inbox.size(); ++missing) {
-    std::vector<Letter> arrived = inbox;
+    std::vector<ControlMessage> arrived = inbox;
     arrived.erase(arrived.begin() + static_cast<std::ptrdiff_t>(missing));
     const std::string text = describe_wait(pending, arrived);
     CHECK(text.ends_with(", " + std::string(purpose)));
-    CHECK(text.find(" letters") == std::string::npos);
+    CHECK(text.find(" control messages") == std::string::npos);
     if (text.starts_with("whoever carries")) {
       ++seen.by_edge;
     } else if (text.starts_with("the introduction of region ")) {
@@ -42,24 +44,24 @@ void check_descriptions(const Conversation::Pending& pending, const std::vector<
     } else if (names(text, inbox[missing].peer)) {
       ++seen.by_sender;
     } else {
-      testing::fail_check(__FILE__, __LINE__, "a letter of rank ", inbox[missing].peer,
+      testing::fail_check(__FILE__, __LINE__, "a control message of rank ", inbox[missing].peer,
                           " is missing, but the wait is for ", text);
     }
   }
 }
 
-/// Runs all ranks, looking at each wait when it ends.
+/// Runs all ranks and checks each wait when it ends.
 template <class T>
 std::vector<T> run_watched(int size, std::string_view purpose, Seen& seen,
                            const std::function<Task<T>(int, Conversation&)>& begin) {
   std::vector<std::unique_ptr<Conversation>> talks;
   std::vector<Task<T>> tasks;
-  std::map<std::pair<int, int>, std::vector<Letter>> boxes;  // by rank and superstep
+  std::map<std::pair<int, int>, std::vector<ControlMessage>> boxes;  // by rank and superstep
   const auto post = [&](int rank) {
     Conversation& talk = *talks[static_cast<std::size_t>(rank)];
-    for (Letter& letter : talk.pending().outbox) {
-      boxes[{letter.peer, talk.superstep() + letter.ahead}].push_back(
-          {rank, std::move(letter.words)});
+    for (ControlMessage& message : talk.pending().outbox) {
+      boxes[{message.peer, talk.superstep() + message.ahead}].push_back(
+          {rank, std::move(message.words)});
     }
     talk.pending().outbox.clear();
   };
@@ -75,8 +77,9 @@ std::vector<T> run_watched(int size, std::string_view purpose, Seen& seen,
       auto& box = boxes[{rank, talk.superstep()}];
       if (!talk.waiting() || box.size() < talk.pending().expected.count()) continue;
       check_descriptions(talk.pending(), box, purpose, seen);
-      std::stable_sort(box.begin(), box.end(),
-                       [](const Letter& a, const Letter& b) { return a.peer < b.peer; });
+      std::stable_sort(
+          box.begin(), box.end(),
+          [](const ControlMessage& a, const ControlMessage& b) { return a.peer < b.peer; });
       talk.pending().inbox = std::move(box);
       talk.resume();
       post(rank);

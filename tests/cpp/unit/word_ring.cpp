@@ -1,4 +1,4 @@
-// The queue of words in shared memory: order, room, and several writers at once.
+// Tests the queue of words in shared memory: order, capacity, and concurrent writers.
 #include "memory/word_ring.hpp"
 
 #include <thread>
@@ -32,7 +32,7 @@ TEST(a_ring_gives_entries_as_they_were_written) {
   Place place;
   WordRing writer = place.ring(), reader = place.ring();
   CHECK_EQUAL(reader.next_words(), std::int64_t{-1});
-  for (std::int64_t turn = 0; turn < 1000; ++turn) {  // several times round
+  for (std::int64_t turn = 0; turn < 1000; ++turn) {  // wraps around several times
     for (std::int64_t i = 0; i < 4; ++i) {
       CHECK(writer.push(entry(static_cast<std::size_t>(turn + i) % 50, 4 * turn + i)));
     }
