@@ -65,7 +65,7 @@ test-full: $(call prefixes,$(TEST_MPI)) $(TESTED)/build.ninja ## run the tests o
 	@$(TESTED_NINJA)
 	@$(TEST_ENV) VICINAL_TEST_TIER=full $(PYTEST) $(ARGS)
 
-test-all: $(call prefixes,$(TEST_MPI)) $(TESTED)/build.ninja .venv/.ready-dev ## run test-full, sweeps of failing allocations, simulators and tests of the tools
+test-all: $(call prefixes,$(TEST_MPI)) $(TESTED)/build.ninja .venv/.ready-dev ## run test-full, simulators and tests of the tools
 	@$(TESTED_NINJA)
 	@$(TEST_ENV) VICINAL_TEST_TIER=all $(PYTEST) $(ARGS)
 

@@ -74,8 +74,12 @@ function(vicinal_add_engine_test abi)
   list(GET library 0 library)
   cmake_path(GET library PARENT_PATH folder)
   find_program(launcher mpiexec PATHS "${folder}/../bin" NO_DEFAULT_PATH NO_CACHE)
-  if(NOT launcher)
-    set(launcher "${MPIEXEC_EXECUTABLE}")
+  # The system's MPI has its launcher beside its compiler.
+  if(NOT launcher AND MPI_C_COMPILER)
+    cmake_path(GET MPI_C_COMPILER FILENAME compiler)
+    cmake_path(GET MPI_C_COMPILER PARENT_PATH beside)
+    string(REPLACE mpicc mpiexec name "${compiler}")
+    find_program(launcher "${name}" PATHS "${beside}" NO_DEFAULT_PATH NO_CACHE)
   endif()
   if(NOT launcher)
     message(STATUS "vicinal: no engine tests of ${abi} for ctest: its mpiexec was not found")
@@ -85,7 +89,7 @@ function(vicinal_add_engine_test abi)
   # For more ranks than cores, perhaps as root in a container.
   set_tests_properties(engine_${abi} PROPERTIES RUN_SERIAL ON ENVIRONMENT
                        "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;\
-OMPI_MCA_rmaps_base_oversubscribe=1;PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe;OPAL_PREFIX=${folder}/..")
+OMPI_MCA_rmaps_base_oversubscribe=1;PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
 endfunction()
 
 foreach(abi IN LISTS VICINAL_ABIS)

@@ -37,8 +37,6 @@ def test_nvidias_compiler_compiles_the_kernels() -> None:
 # For each of 5 widths two of words, one of pieces and one of many; sums of 6 types; minima and
 # maxima of 10.
 KERNELS = 43
-# And one of a few, for devices whose kernels can signal their completion.
-TELLING = {"gfx90a": 1}
 
 # Declarations that AMD's compiler has in its headers.
 SURROUNDINGS = """
@@ -66,7 +64,7 @@ def test_clang_compiles_the_kernels_for_amd(tmp_path: Path) -> None:
     result = run_command(line, dict(os.environ), 120)
     assert result.code == 0 and "warning" not in result.output, result.output
     kernels = re.findall(r"^define .*amdgpu_kernel .*@(\w+)\(", code.read_text(), re.MULTILINE)
-    assert len(kernels) == KERNELS + TELLING["gfx90a"], kernels
+    assert len(kernels) == KERNELS, kernels
 
 
 @pytest.mark.parametrize("architecture", ["gfx908", "gfx90a", "gfx1030"])
@@ -82,7 +80,7 @@ def test_amds_compiler_compiles_the_kernels(architecture: str, tmp_path: Path) -
     result = run_command(line, dict(os.environ), 300)
     assert result.code == 0 and "kernels.cu" not in result.output, result.output
     kernels = set(re.findall(rb"(\w+)\.kd\0", code.read_bytes()))
-    assert len(kernels) == KERNELS + TELLING.get(architecture, 0), kernels
+    assert len(kernels) == KERNELS, kernels
 
 
 def test_jobs_on_the_gpu_of_this_machine() -> None:

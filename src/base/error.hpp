@@ -1,6 +1,6 @@
 // Errors inside the library are exceptions, thrown where the fault is detected. The message says
 // what was given, what was expected and what to do. Errors become MPI error classes only at the C
-// boundary (src/collectives), so no layer below it needs to know how MPI reports errors.
+// boundary (src/api), so no layer below it needs to know how MPI reports errors.
 #pragma once
 
 #include <exception>

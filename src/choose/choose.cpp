@@ -115,7 +115,9 @@ class Choosing {
     if (choice == Choice::measure) contested.options.plan_after = 0;
     const auto contest =
         std::make_shared<Contest>(std::move(contested), first, agreement_.speaks() ? key : "");
-    if (choice == Choice::measure) rehearse({first, contest}, task_.options.element_bytes);
+    if (choice == Choice::measure) {
+      rehearse({first, contest}, task_.pattern, task_.options.element_bytes);
+    }
     return {first, contest};
   }
 

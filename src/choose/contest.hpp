@@ -177,8 +177,9 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
   [[nodiscard]] std::string outcome();
   void name_awaited(std::ostream& out);
 
+  /// Once nobody executes and the contest is over, it keeps the winner alone.
   [[nodiscard]] const std::shared_ptr<AgreedPlan>& plan(std::size_t place) const {
-    return plans_[place];
+    return plans_.empty() ? winner_ : plans_[place];
   }
 
  private:

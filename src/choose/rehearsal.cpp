@@ -33,20 +33,37 @@ class Scratch {
   std::unique_ptr<std::byte, Free> bytes_;
 };
 
+/// Arrays as large as the pattern requires. A single plan may touch less, since it reads each item
+/// in one place only.
 struct Arrays {
   Scratch source, target;
-  Arrays(const Plan& plan, std::int64_t element_bytes)
-      : source(plan.buffers[Plan::source].extent, element_bytes),
-        target(plan.buffers[Plan::target].extent, element_bytes) {}
+  Arrays(const Pattern& pattern, std::int64_t element_bytes)
+      : source(source_extent(pattern), element_bytes),
+        target(target_extent(pattern), element_bytes) {}
+
+  static Index source_extent(const Pattern& pattern) {
+    Index extent = 0;
+    for (const OutEdge& edge : pattern.out) {
+      for (const ItemRun& run : edge.items) extent = std::max(extent, run.position + run.count);
+    }
+    return extent;
+  }
+  static Index target_extent(const Pattern& pattern) {
+    Index extent = 0;
+    for (const InEdge& edge : pattern.in) {
+      for (const CopyRun& run : edge.slots) extent = std::max(extent, run.target + run.count);
+    }
+    return extent;
+  }
 };
 
 }  // namespace
 
-void rehearse(const Chosen& chosen, std::int64_t element_bytes) {
+void rehearse(const Chosen& chosen, const Pattern& pattern, std::int64_t element_bytes) {
   std::optional<Arrays> arrays;
   Binding binding;
   try {
-    arrays.emplace(chosen.plan->forward(), element_bytes);
+    arrays.emplace(pattern, element_bytes);
     binding.source = arrays->source.data();
     binding.target = arrays->target.data();
     binding.element_bytes = element_bytes;

@@ -10,6 +10,6 @@ namespace vicinal {
 /// Executes the contest's plans on scratch memory until it has decided. Collective over the
 /// component, whose ranks wait for each other. A rank that fails to allocate participates in every
 /// execution nevertheless; no plan has a time then.
-void rehearse(const Chosen& chosen, std::int64_t element_bytes);
+void rehearse(const Chosen& chosen, const Pattern& pattern, std::int64_t element_bytes);
 
 }  // namespace vicinal

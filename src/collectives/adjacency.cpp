@@ -82,7 +82,7 @@ Adjacency adjacency_of(mpi::Communicator& communicator, std::span<const NamedEdg
   attempt_together(finding, [&] {
     told = exchange_messages(communicator, messages, exchange_options(settings));
   });
-  if (!finding) mine = adjacency_in(told);
+  attempt(finding, [&] { mine = adjacency_in(told); });
   // The other ranks continue with the creation of a graph, which needs all ranks.
   agree(communicator, finding);
   return mine;

@@ -108,7 +108,6 @@ bool CallRequest::advance() {
     const ActivityLock lock(*call_);
     if (!call_->advance()) return false;
   }
-  if (call_ != nullptr && call_->listed()) progress();
   in_flight_.store(false, std::memory_order_relaxed);
   if (call_ != nullptr && call_->fault()) std::rethrow_exception(call_->fault());
   return true;

@@ -31,7 +31,7 @@ constexpr std::int64_t largest_by_plan = std::int64_t{1} << 18;
 constexpr std::size_t few_edges = 2;
 constexpr std::int64_t tiny_piece = 256;
 
-constexpr const char* purpose = "reviewing the plan of calls with counts";
+constexpr const char* purpose = "replanning calls with counts";
 
 }  // namespace
 

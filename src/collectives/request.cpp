@@ -33,9 +33,10 @@ bool Request::test() {
 }
 
 bool Request::look() {
-  if (poll()) return true;
-  progress();
-  return false;
+  const bool over = poll();
+  // Also after the end: the list of active calls would fill otherwise.
+  if (!over || active_count() > 0) progress();
+  return over;
 }
 
 bool Request::poll() {

@@ -163,24 +163,28 @@ std::vector<int> find_owners(mpi::Communicator& communicator, std::span<const Co
   std::vector<std::pair<int, std::vector<IndexRun>>> questions;
   std::optional<Finding> found;
   std::vector<ControlMessage> entries;
-  if (!found) entries = registrations(blocks, owned, std::span(first, last));
+  attempt(found, [&] { entries = registrations(blocks, owned, std::span(first, last)); });
   std::vector<ControlMessage> registered_by;
   attempt_together(found,
                    [&] { registered_by = exchange_messages(communicator, entries, options); });
-  for (const ControlMessage& message : registered_by) {
-    auto entry = contents_of<Entry>(message);
-    for (const IndexRun& run : entry.owned) registered.push_back({run, message.peer});
-    if (!entry.needed.empty()) questions.emplace_back(message.peer, std::move(entry.needed));
-  }
+  attempt(found, [&] {
+    for (const ControlMessage& message : registered_by) {
+      auto entry = contents_of<Entry>(message);
+      for (const IndexRun& run : entry.owned) registered.push_back({run, message.peer});
+      if (!entry.needed.empty()) questions.emplace_back(message.peer, std::move(entry.needed));
+    }
+  });
   if (!found) found = sort_owned(registered);
   std::vector<ControlMessage> answers;
   std::vector<int> owners;
-  owners.reserve(needed.size());
-  for (const auto& [peer, asked] : questions) {
-    Answer answered;
-    for (const IndexRun& run : asked) answer(registered, run, answered.shares);
-    answers.push_back(message_to(peer, answered));
-  }
+  attempt(found, [&] {
+    owners.reserve(needed.size());
+    for (const auto& [peer, asked] : questions) {
+      Answer answered;
+      for (const IndexRun& run : asked) answer(registered, run, answered.shares);
+      answers.push_back(message_to(peer, answered));
+    }
+  });
 
   // Keepers ascend with the indices, so the answers arrive in the order of the indices.
   answers = exchange_messages(communicator, answers, options, found);

@@ -115,20 +115,22 @@ std::vector<ControlMessage> exchange_messages(mpi::Communicator& communicator,
                                               const ExchangeOptions& options,
                                               std::optional<Finding> mine) {
   std::vector<Parcel> parcels;
-  parcels.reserve(outbox.size());
-  for (const ControlMessage& control_message : outbox) {
-    parcels.push_back({control_message.peer, std::as_bytes(std::span(control_message.words))});
-  }
+  attempt(mine, [&] {
+    parcels.reserve(outbox.size());
+    for (const ControlMessage& message : outbox) {
+      parcels.push_back({message.peer, std::as_bytes(std::span(message.words))});
+    }
+  });
   const Inbox inbox = exchange(communicator, std::move(parcels), options, std::move(mine));
-  std::vector<ControlMessage> control_messages(inbox.size());
-  for (std::size_t i = 0; i < control_messages.size(); ++i) {
+  std::vector<ControlMessage> messages(inbox.size());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
     const std::span<const std::byte> bytes = inbox.message(i);
-    control_messages[i].peer = inbox.ranks[i];
-    control_messages[i].words.resize(bytes.size() / sizeof(std::int64_t));
-    const auto words = std::as_writable_bytes(std::span(control_messages[i].words));
+    messages[i].peer = inbox.ranks[i];
+    messages[i].words.resize(bytes.size() / sizeof(std::int64_t));
+    const auto words = std::as_writable_bytes(std::span(messages[i].words));
     std::ranges::copy(bytes.first(words.size()), words.begin());
   }
-  return control_messages;
+  return messages;
 }
 
 }  // namespace vicinal

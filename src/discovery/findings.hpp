@@ -40,8 +40,8 @@ template <class Fault, class Step>
 void attempt_together(std::optional<Fault>& finding, Step step) {
   try {
     step();
-  } catch (const Error& error) {
-    if (!finding) finding.emplace(error);
+  } catch (const std::exception&) {
+    if (!finding) finding.emplace(current_fault());
   }
 }
 

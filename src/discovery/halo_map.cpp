@@ -234,7 +234,7 @@ HaloMap finish(mpi::Communicator& communicator, std::span<const CopyRun> owned,
   });
   requests = exchange_messages(communicator, requests, options, mine);
   std::optional<Finding> impossible;
-  if (!mine) impossible = serve(communicator.rank(), requests, owned, map);
+  attempt(mine, [&] { impossible = serve(communicator.rank(), requests, owned, map); });
   if (mine) throw mine->error;
   require(!impossible, Fault::internal, "an index was asked of a rank that does not own it");
   return map;
@@ -252,11 +252,11 @@ HaloMap form_halo(mpi::Communicator& communicator, std::pair<Index, Index> owned
   std::vector<CopyRun> owned;
   std::vector<int> owners;
   HaloMap map;
-  if (!mine) {
+  attempt(mine, [&] {
     append_run(owned, {first, 0, last - first});
     owners = ownership.owners(needed.indices);
     map = empty_map(last - first, needed_indices);
-  }
+  });
   return finish(communicator, owned, needed, owners, options, std::move(map), std::move(mine));
 }
 
@@ -292,7 +292,7 @@ HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_
   attempt_together(mine,
                    [&] { requests = exchange_messages(communicator, requests, options, mine); });
   std::optional<Finding> unserved;
-  if (!mine) unserved = serve(communicator.rank(), requests, owned, map);
+  attempt(mine, [&] { unserved = serve(communicator.rank(), requests, owned, map); });
   if (!mine) mine = std::move(unserved);
   agree(communicator, mine);
   return map;

@@ -92,9 +92,12 @@ Inbox exchange_one_sided(mpi::Communicator& communicator, const std::vector<Parc
   std::vector<std::byte> slots;
   std::vector<mpi::PendingOperation> requests;
   std::optional<Finding> finding = mine;
-  drawn.resize(outbox.size(), -1);
-  slots.resize(outbox.size() * slot_bytes);
-  requests.reserve(outbox.size());
+  // Allocates before the collective steps; later a failure could not be shared.
+  attempt(finding, [&] {
+    drawn.resize(outbox.size(), -1);
+    slots.resize(outbox.size() * slot_bytes);
+    requests.reserve(outbox.size());
+  });
   mpi::Window& window = agreed_window(communicator, bytes, finding);
   const int rank = communicator.rank();
   const std::int64_t one = 1;

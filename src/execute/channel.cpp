@@ -149,6 +149,7 @@ void Channel::end(std::exception_ptr fault) noexcept {
 /// Gives the plan up: the state of the channel is unknown, or another rank has given it up.
 void Channel::give_up(std::exception_ptr fault, int origin) noexcept {
   given_up_ = true;
+  runs_for_owner_ = false;
   end(std::move(fault));
   if (run_.in_flight()) run_.abandon();
   abandon_plan(plan_.shared_from_this(), origin);
@@ -275,12 +276,12 @@ void Channel::let_go() noexcept {
 }
 
 void Channel::name_awaited(std::ostream& out) {
-  out << "an exchange planned by " << run_.program().planner;
+  out << "an exchange planned by " << plan_.forward().planner;
   if (const ReportLock lock(*this); lock) run_.name_awaited(out);
 }
 
 void Channel::describe(std::ostream& out) const {
-  if (!run_.in_flight()) return;
+  if (given_up_ || !run_.in_flight()) return;
   const Plan& program = run_.program();
   out << "vicinal: rank " << program.rank << ": an execution of a plan by " << program.planner
       << (program.reverse ? " (reverse)" : "") << " waits for\n";

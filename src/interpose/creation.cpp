@@ -24,11 +24,11 @@
 
 #include "api/arguments.hpp"
 #include "collectives/adjacency.hpp"
+#include "discovery/findings.hpp"
 #include "interpose/own.hpp"
 #include "interpose/served.hpp"
 #include "interpose/serving.hpp"
 #include "mpi/backoff.hpp"
-#include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/library.hpp"
 #include "mpi/topology.hpp"
@@ -89,14 +89,18 @@ void serve_by(const std::shared_ptr<mpi::Communicator>& communicator, Ingredient
   least[progresses] = of.settings.options.strict_progress ? 0 : 1;
   // Every rank draws it, even if the rank fails afterwards.
   const std::int64_t of_duplicate = next_graph_number(*communicator);
-  auto graph = Graph::make(communicator, std::move(of.sources), std::move(of.destinations),
-                           std::move(of.settings), std::move(of.fault));
-  graph->wait_for_repetition();
-  least[joins_nothing] = has_edges_to_join(graph->neighborhood()) ? 0 : 1;
-  least[has_edges] = graph->neighborhood().has_edges() ? 1 : 0;
-  auto served = std::make_unique<Served>(made, std::move(graph), wrong);
-  least[has_duplicate] = served->keep_duplicate(of_duplicate) ? 1 : 0;
-  mpi::allreduce_min(communicator->handle(), least);
+  std::optional<Finding> finding;
+  std::unique_ptr<Served> served;
+  attempt(finding, [&] {
+    auto graph = Graph::make(communicator, std::move(of.sources), std::move(of.destinations),
+                             std::move(of.settings), std::move(of.fault));
+    graph->wait_for_repetition();
+    least[joins_nothing] = has_edges_to_join(graph->neighborhood()) ? 0 : 1;
+    least[has_edges] = graph->neighborhood().has_edges() ? 1 : 0;
+    served = std::make_unique<Served>(made, std::move(graph), wrong);
+    least[has_duplicate] = served->keep_duplicate(of_duplicate) ? 1 : 0;
+  });
+  agree(*communicator, finding, least);
   if (least[progresses] == 0) return note_left(how, nobody_progresses);
   if (least[joins_nothing] != 0 && !wrong) return note_left(how, nothing_to_join);
   if (least[has_duplicate] == 0) served->give_up_duplicate();

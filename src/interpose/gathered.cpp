@@ -6,10 +6,10 @@
 #include <exception>
 #include <optional>
 
+#include "discovery/findings.hpp"
 #include "interpose/guarded_as.hpp"
 #include "interpose/served.hpp"
 #include "interpose/serving.hpp"
-#include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/errors.hpp"
 
@@ -101,11 +101,17 @@ void Gathered::set_up() {
                                 : mpi::Communicator::of(user_);
   if (communicator->machine()->regions() == 1) return note_left(all_gathers, on_one_host);
   std::array<std::int64_t, 1> least{settings.options.strict_progress ? 0 : 1};
-  const auto graph = Graph::complete(communicator, std::move(settings), std::move(fault));
-  mpi::allreduce_min(communicator->handle(), least);
+  std::optional<Finding> finding;
+  std::shared_ptr<Graph> graph;
+  std::shared_ptr<GatherLoops> loops;
+  attempt(finding, [&] {
+    graph = Graph::complete(communicator, std::move(settings), std::move(fault));
+    loops = std::make_shared<GatherLoops>(graph);
+  });
+  agree(*communicator, finding, least);
   if (least.front() == 0) return note_left(all_gathers, nobody_progresses);
   if (graph->settings().allgather == "direct") return note_left(all_gathers, named_direct);
-  loops_ = std::make_shared<GatherLoops>(graph);
+  loops_ = std::move(loops);
   stage_ = Stage::served;
   if (call_profile_) call_profile_->enter(*graph, all_gathers, loops_);
 }

@@ -68,8 +68,8 @@ class Retirement;
 class Communicator {
  public:
   /// Returns the library's communicator for `user`. Collective over `user` the first time, then
-  /// local. Throws a communicator fault for MPI_COMM_NULL and inter-communicators. If one rank
-  /// fails, for example to allocate memory, all ranks throw.
+  /// local. Throws a communicator fault for MPI_COMM_NULL and inter-communicators. If environments
+  /// differ, or one cannot be read, all ranks throw.
   static std::shared_ptr<Communicator> of(MPI_Comm user);
   /// Returns what of() has made; null if nothing is made yet. Local.
   static std::shared_ptr<Communicator> known(MPI_Comm user) noexcept;
@@ -178,8 +178,7 @@ class Communicator {
 
  private:
   Communicator();
-  /// `gathered` is a buffer of `words_gathered` words for each rank. A rank that fails alone notes
-  /// its fault in `fault` and continues to participate; otherwise all ranks throw.
+  /// `gathered` is a buffer of `words_gathered` words for each rank.
   void make(MPI_Comm user, std::span<std::int64_t> gathered);
   static const std::size_t words_gathered;
   /// Exchanges where each rank lives, and checks that the ranks agree on what must be identical.

@@ -55,7 +55,11 @@ inline void give_notice(Communicator& communicator, ConversationKey key, int ori
 /// As above, to the ranks that `find` returns.
 template <std::invocable Find>
 void give_notice(Communicator& communicator, ConversationKey key, int origin, Find find) noexcept {
-  give_notice(communicator, key, origin, find());
+  try {
+    give_notice(communicator, key, origin, find());
+  } catch (const std::exception&) {
+    // Without memory for the list, nobody can be told.
+  }
 }
 
 /// Throws FaultElsewhere if a notice of this conversation has arrived, or one that its graph could

@@ -1,7 +1,7 @@
 // Partitioned exchanges (after MPI-4's partitioned communication). The data of an edge becomes
 // ready in equal parts, and its receiver learns of parts as they arrive. Planners need not know
 // about partitions. Their plans are rewritten in three steps; the ranks agree on the second
-// (planners/partitioning.hpp):
+// (negotiate/partitioning.hpp):
 //
 // 1  Each partition to be sent gets a trigger. Operations that read the user's source come after
 //    the triggers of what they read. A copy that reads several partitions is split.
