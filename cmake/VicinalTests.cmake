@@ -89,7 +89,7 @@ function(vicinal_add_engine_test abi)
   # For more ranks than cores, perhaps as root in a container.
   set_tests_properties(engine_${abi} PROPERTIES RUN_SERIAL ON ENVIRONMENT
                        "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;\
-OMPI_MCA_rmaps_base_oversubscribe=1;PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
+OMPI_MCA_osc=^ucx;OMPI_MCA_btl=^ofi;VICINAL_CORES=0;OMPI_MCA_rmaps_base_oversubscribe=1;PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
 endfunction()
 
 foreach(abi IN LISTS VICINAL_ABIS)
