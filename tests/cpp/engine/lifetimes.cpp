@@ -1,5 +1,5 @@
-// Release of resources: thousands of plans, halos and communicators. Whatever is freed first, even
-// the user's communicator, other objects remain usable.
+// Release of resources: thousands of plans, halos and communicators. Objects remain usable after
+// others are freed, even after the user's communicator is.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
