@@ -79,7 +79,7 @@ void Graph::negotiate(std::optional<Error> fault) {
         conversation, machine, communicator_->rank(), std::move(from), std::move(to),
         {fingerprint(settings_, communicator_->default_regions()),
          [this] { return given_settings(settings_, communicator_->default_regions()); },
-         std::move(fault), settings_.options.idle_ranks_lead});
+         std::move(fault), settings_.options.idle_ranks_lead, communicator_->machine("node")});
     neighborhood_ = mpi::drive(*communicator_, {id_, 0}, conversation, task);
   } catch (const SettledFault&) {
     throw;  // all ranks know

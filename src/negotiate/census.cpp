@@ -43,14 +43,14 @@ void Census::learn(CensusResult result) {
 void Census::relate() {
   if (result_.whole) return;
   for (int level = tree_.level - 1; level >= 0; --level) {
-    const auto more = relations(result_.labels, tree_.rank, level);
+    const auto more = relations(result_.labels, tree_.blocks, tree_.rank, level);
     result_.relations.insert(result_.relations.end(), more.begin(), more.end());
   }
 }
 
 CensusResult Census::instruct(const RankTree::Child& child) {
   const int end =
-      static_cast<int>(std::min<std::int64_t>(child.rank + block_size(child.level), size_));
+      static_cast<int>(std::min<std::int64_t>(child.rank + tree_.blocks.size(child.level), size_));
   CensusResult result{result_.edge_sum,
                       result_.other_settings,
                       result_.whole,
@@ -66,8 +66,7 @@ CensusResult Census::instruct(const RankTree::Child& child) {
 int Census::component() const { return label_of(result_.labels, tree_.rank); }
 
 RankTree Census::component_tree() const {
-  return result_.whole ? tree_
-                       : vicinal::component_tree(tree_.rank, tree_.levels, result_.relations);
+  return result_.whole ? tree_ : vicinal::component_tree(tree_, result_.relations);
 }
 
 }  // namespace vicinal

@@ -101,11 +101,11 @@ int label_of(const Labels& labels, int rank) {
   return own.empty() ? -1 : own.front().label;
 }
 
-std::vector<Relation> relations(const Labels& labels, int first, int level) {
+std::vector<Relation> relations(const Labels& labels, RankBlocks blocks, int first, int level) {
   std::vector<Relation> result;
   std::unordered_map<int, int> speakers;  // by label, of the whole block
-  for (int i = 0; i < RankTree::fan; ++i) {
-    const std::int64_t begin = first + i * block_size(level), end = begin + block_size(level);
+  for (int i = 0; i < blocks.parts(level); ++i) {
+    const std::int64_t begin = first + i * blocks.size(level), end = begin + blocks.size(level);
     if (labels.empty() || begin >= end_of(labels.back())) break;
     std::unordered_map<int, int> own;  // of this smaller block
     const int last = static_cast<int>(std::min<std::int64_t>(end, end_of(labels.back())));
@@ -120,13 +120,13 @@ std::vector<Relation> relations(const Labels& labels, int first, int level) {
   return result;
 }
 
-RankTree component_tree(int rank, int levels, std::span<const Relation> known) {
-  RankTree tree;
-  tree.rank = rank;
-  tree.levels = levels;
-  tree.level = levels;
+RankTree component_tree(const RankTree& all, std::span<const Relation> known) {
+  RankTree tree{all.blocks};
+  tree.rank = all.rank;
+  tree.levels = all.levels;
+  tree.level = all.levels;
   for (const Relation& relation : known) {
-    if (relation.rank != rank) continue;
+    if (relation.rank != all.rank) continue;
     if (relation.parent) {
       tree.parent = relation.other;
       tree.level = relation.level;

@@ -44,12 +44,13 @@ struct Relation {
 };
 void fields(auto&& take, Is<Relation> auto& it) { take(it.rank, it.level, it.other, it.parent); }
 
-/// Returns the relations inside the block of `fan` blocks of `level` that begins at rank `first`.
+/// Returns the relations among the blocks of `level` that form the block from rank `first` on.
 /// `labels` covers all ranks of that block. The representative of a component in the larger block
 /// is the lowest of its representatives in the smaller ones.
-std::vector<Relation> relations(const Labels& labels, int first, int level);
+std::vector<Relation> relations(const Labels& labels, RankBlocks blocks, int first, int level);
 
-/// Returns a rank's place in the tree of its component, from all relations of that rank.
-RankTree component_tree(int rank, int levels, std::span<const Relation> known);
+/// Returns a rank's place in the tree of its component, from its place in the tree of all ranks,
+/// and all its relations.
+RankTree component_tree(const RankTree& all, std::span<const Relation> known);
 
 }  // namespace vicinal

@@ -56,10 +56,10 @@ std::string edges(std::int64_t count) {
 
 class EdgeSearch final : public TreeAllreduce<OddEdges, FoundEdges> {
  public:
-  EdgeSearch(int rank, std::span<const int> sources, std::span<const int> destinations)
-      : rank_(rank) {
-    for (const int peer : destinations) count(edges_[{rank, peer}].by_source);
-    for (const int peer : sources) count(edges_[{peer, rank}].by_destination);
+  EdgeSearch(const RankTree& tree, std::span<const int> sources, std::span<const int> destinations)
+      : blocks_(tree.blocks), rank_(tree.rank) {
+    for (const int peer : destinations) count(edges_[{rank_, peer}].by_source);
+    for (const int peer : sources) count(edges_[{peer, rank_}].by_destination);
     settle_within();
   }
   void hear(int, OddEdges report) override {
@@ -91,7 +91,7 @@ class EdgeSearch final : public TreeAllreduce<OddEdges, FoundEdges> {
   }
   FoundEdges instruct(const RankTree::Child& child) override {
     FoundEdges found{first_, {}};
-    const std::int64_t end = child.rank + block_size(child.level);
+    const std::int64_t end = child.rank + blocks_.size(child.level);
     const auto within = [&](int rank) { return rank >= child.rank && rank < end; };
     for (const auto& [ends, named] : edges_) {
       if (within(ends.source) || within(ends.destination)) found.edges.push_back({ends, named});
@@ -128,6 +128,7 @@ class EdgeSearch final : public TreeAllreduce<OddEdges, FoundEdges> {
     });
   }
 
+  RankBlocks blocks_;
   int rank_;
   std::map<Ends, Named> edges_;
   NamedEdge first_;
@@ -147,7 +148,7 @@ std::uint64_t edge_sum(int rank, std::span<const int> sources, std::span<const i
 
 Task<Error> find_odd_edges(Conversation& talk, const RankTree& tree, FaultRecord& faults,
                            std::span<const int> sources, std::span<const int> destinations) {
-  EdgeSearch search(tree.rank, sources, destinations);
+  EdgeSearch search(tree, sources, destinations);
   co_await tree_allreduce(talk, tree, faults, search);
   faults.settle();
   co_return Error(Fault::count, search.text());

@@ -111,7 +111,8 @@ Task<Neighborhood> make_neighborhood(Conversation& conversation,
     sources.clear();
     destinations.clear();
   }
-  const RankTree all = whole_tree(rank, machine->size());
+  const Machine& detected = premises.detected ? *premises.detected : *machine;
+  const RankTree all = whole_tree(rank, detected.size(), blocks_of(detected));
   const int region = machine->region_of(rank);
   const auto members = machine->members(region);
   const int until_read = 2 * all.levels + 1;

@@ -68,6 +68,8 @@ struct Premises {
   /// True: ranks without edges participate in everything that their region does, so that they may
   /// lead there. Each region then belongs to one component.
   bool idle_ranks_lead = false;
+  /// The system's machine, which is equal on all ranks whatever their settings. Null: `machine` is.
+  std::shared_ptr<const Machine> detected = nullptr;
 };
 
 /// Builds the neighborhood. Collective over the communicator. Ranks without neighbours participate,

@@ -1,6 +1,8 @@
 // A tree allreduce: each level is one superstep up and one down.
 #include "negotiate/rank_tree.hpp"
 
+#include <algorithm>
+
 namespace vicinal {
 
 namespace {
@@ -51,21 +53,38 @@ std::vector<ControlMessage> write_decisions(const RankTree& tree, int level,
 
 }  // namespace
 
-std::int64_t block_size(int level) {
+std::int64_t RankBlocks::size(int level) const {
   std::int64_t size = 1;
-  for (; level > 0; --level) size *= RankTree::fan;
+  for (int below = 0; below < level; ++below) size *= parts(below);
   return size;
 }
 
-RankTree whole_tree(int rank, int size) {
-  RankTree tree;
+RankBlocks blocks_of(const Machine& machine) {
+  RankBlocks blocks;
+  const int on_first = machine.ranks_on(machine.host_of(0));
+  for (int rank = 0; rank < machine.size(); ++rank) {
+    // Hosts have numbers in the order of their lowest ranks.
+    if (machine.host_of(rank) != rank / on_first) return blocks;
+  }
+  // Children of one rank report one after the other.
+  constexpr int most = 64;
+  for (int part = std::min(on_first, most); part > 1; --part) {
+    if (on_first % part != 0) continue;
+    if (part >= RankBlocks::fan || part == on_first) blocks.smallest = part;
+    break;
+  }
+  return blocks;
+}
+
+RankTree whole_tree(int rank, int size, RankBlocks blocks) {
+  RankTree tree{blocks};
   tree.rank = rank;
-  while (block_size(tree.levels) < size) ++tree.levels;
-  while (tree.level < tree.levels && rank % block_size(tree.level + 1) == 0) ++tree.level;
-  if (rank != 0) tree.parent = static_cast<int>(rank - rank % block_size(tree.level + 1));
+  while (blocks.size(tree.levels) < size) ++tree.levels;
+  while (tree.level < tree.levels && rank % blocks.size(tree.level + 1) == 0) ++tree.level;
+  if (rank != 0) tree.parent = static_cast<int>(rank - rank % blocks.size(tree.level + 1));
   for (int level = 0; level < tree.level; ++level) {
-    for (int i = 1; i < RankTree::fan; ++i) {
-      const std::int64_t child = rank + i * block_size(level);
+    for (int i = 1; i < blocks.parts(level); ++i) {
+      const std::int64_t child = rank + i * blocks.size(level);
       if (child < size) tree.children.push_back({level, static_cast<int>(child)});
     }
   }

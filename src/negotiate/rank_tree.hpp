@@ -1,39 +1,51 @@
-// A tree of ranks for allreduces: reports go up, decisions come down. Ranks form blocks of 8,
-// blocks of 64, and so on; the lowest rank of a block represents it. Each direction takes ceil(log8
-// size) supersteps, with one control message from and to each rank. Most control messages stay
-// local if neighbouring ranks are placed together. Blocks of 32 take fewer steps and are no faster
-// (4 hosts of 8 ranks over TCP). Their first control messages open more connections, which doubled
-// the time of a first graph.
+// A tree of ranks for allreduces: reports go up, decisions come down. Ranks form blocks, eight of
+// which form a larger block, and so on; the lowest rank of a block represents it. The smallest
+// blocks are the hosts if these are alike, else 8 ranks. So control messages of the first level
+// stay on a host. Each direction has one superstep per level, with one control message from and to
+// each rank. Larger blocks of hosts take fewer steps and are no faster (4 hosts of 8 ranks over
+// TCP). Their first control messages open more connections, which doubled the time of a first
+// graph.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "base/control_messages.hpp"
+#include "locality/machine.hpp"
 #include "negotiate/faults.hpp"
 
 namespace vicinal {
 
+/// The blocks of consecutive ranks. A block of level 0 is one rank.
+struct RankBlocks {
+  static constexpr int fan = 8;
+  int smallest = fan;  ///< number of ranks of a block of level 1
+  /// Returns the largest number of ranks of a block of that level.
+  [[nodiscard]] std::int64_t size(int level) const;
+  /// Returns the largest number of blocks of `level` in a block of the next level.
+  [[nodiscard]] int parts(int level) const { return level == 0 ? smallest : fan; }
+};
+
+/// Returns blocks that follow the hosts of a machine.
+RankBlocks blocks_of(const Machine& machine);
+
 /// One rank's place in the tree. A tree may lack some ranks (those of other components). The lowest
 /// rank present in a block then represents it.
 struct RankTree {
-  static constexpr int fan = 8;
   struct Child {
-    int level = 0;  ///< represents a block of fan^level ranks
+    int level = 0;  ///< of the block that it represents
     int rank = 0;
   };
+  RankBlocks blocks;
   int rank = 0;
   int levels = 0;               ///< supersteps per direction
-  int level = 0;                ///< this rank represents a block of fan^level ranks, the root all
+  int level = 0;                ///< of the block that this rank represents; `levels` at the root
   int parent = -1;              ///< -1: this is the root
   std::vector<Child> children;  ///< by level, then by rank
 };
 
 /// Returns the tree of all ranks of a communicator; rank 0 is its root.
-RankTree whole_tree(int rank, int size);
-
-/// Returns the largest number of ranks of a block of that level.
-std::int64_t block_size(int level);
+RankTree whole_tree(int rank, int size, RankBlocks blocks);
 
 /// A tree allreduce in words, for tree_allreduce(); see TreeAllreduce.
 class AnyTreeAllreduce {
