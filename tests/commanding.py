@@ -27,8 +27,8 @@ KEYS = [
     "strategy", "setup_us", "exchange_us", "ratio_to_direct", "nonlocal_messages", "nonlocal_messages_max",
     "nonlocal_bytes", "nonlocal_bytes_max", "local_bytes", "correct",
 ]
-HERE = {"PYTHONPATH": str(ROOT / "python")}
-"""The environment variables with which a process finds the package of this source tree."""
+HERE = {"PYTHONPATH": os.pathsep.join([str(ROOT / "python"), str(ROOT / "bench")])}
+"""The environment variables with which a process finds the packages of this source tree."""
 
 
 def vicinal(

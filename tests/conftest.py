@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-for folder in (ROOT / "python", ROOT / "tests"):
+for folder in (ROOT / "python", ROOT / "bench", ROOT / "tests"):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 

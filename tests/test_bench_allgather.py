@@ -9,8 +9,8 @@ import pytest
 from vicinal import _core
 
 from commanding import described, is_ratio, refused, vicinal
-from vicinal_command.benchmarks.allgather import BY_HAND, planners
-from vicinal_command.benchmarks.competition import MPI_AGAIN, MPI_OWN
+from vicinal_bench.benchmarks.allgather import BY_HAND, planners
+from vicinal_bench.benchmarks.competition import MPI_AGAIN, MPI_OWN
 
 pytestmark = pytest.mark.full
 

@@ -9,9 +9,9 @@ import pytest
 import numpy as np
 
 from commanding import described, is_ratio, refused, vicinal
-from vicinal_command.benchmarks.alltoallv import MOST, USUAL, drawn
-from vicinal_command.benchmarks.competition import MPI_AGAIN, MPI_OWN
-from vicinal_command.ranks.alltoallv import CALLS
+from vicinal_bench.benchmarks.alltoallv import MOST, USUAL, drawn
+from vicinal_bench.benchmarks.competition import MPI_AGAIN, MPI_OWN
+from vicinal_bench.ranks.alltoallv import CALLS
 
 pytestmark = pytest.mark.full
 

@@ -10,9 +10,9 @@ import pytest
 from vicinal import _core
 
 from commanding import described, is_ratio, refused, vicinal
-from vicinal_command.benchmarks import hierarchy
-from vicinal_command.benchmarks.amg_run import STRATEGIES, sum_up
-from vicinal_command.benchmarks.amg_levels import CONTESTANTS, machine_of, sum_levels
+from vicinal_bench.benchmarks import hierarchy
+from vicinal_bench.benchmarks.amg_levels import CONTESTANTS, machine_of, sum_levels
+from vicinal_bench.benchmarks.amg_run import STRATEGIES, sum_up
 
 pytestmark = pytest.mark.full
 

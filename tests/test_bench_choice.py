@@ -12,13 +12,13 @@ import pytest
 from vicinal import _core
 
 from commanding import described, refused, vicinal, write_matrix
-from vicinal_command.benchmarks.competition import MPI_AGAIN, MPI_OWN
-from vicinal_command.benchmarks.transfers import Transfers, alike, matrix_halo, random_halo, recorded_transfers
-from vicinal_command.benchmarks.verdicts import judge, of_strategies, summarize
-from vicinal_command.benchmarks.workloads import Workload, random_sparse
+from vicinal_bench.benchmarks.competition import MPI_AGAIN, MPI_OWN
+from vicinal_bench.benchmarks.transfers import Transfers, alike, matrix_halo, random_halo, recorded_transfers
+from vicinal_bench.benchmarks.verdicts import judge, of_strategies, summarize
+from vicinal_bench.benchmarks.workloads import Workload, random_sparse
+from vicinal_bench.ranks.competition import compete
 from vicinal_command.inputs import ALLTOALLV
 from vicinal_command.matrices import block_starts, read_matrix
-from vicinal_command.ranks.competition import compete
 
 pytestmark = pytest.mark.full
 

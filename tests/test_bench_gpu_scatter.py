@@ -16,8 +16,8 @@ from vicinal import _core
 
 from commanding import HERE, described, is_ratio, refused, vicinal
 from launching import BUILD, run_ranks
-from vicinal_command.benchmarks.gpu_scatter import gpu_note, routines
-from vicinal_command.ranks.gpu_scatter import APPLICATION, COPY, OWN_WAYS, is_served
+from vicinal_bench.benchmarks.gpu_scatter import gpu_note, routines
+from vicinal_bench.ranks.gpu_scatter import APPLICATION, COPY, OWN_WAYS, is_served
 
 pytestmark = pytest.mark.full
 

@@ -9,9 +9,9 @@ import pytest
 import numpy as np
 
 from commanding import described, is_ratio, refused, vicinal, write_matrix
-from vicinal_command.benchmarks.competition import MPI_AGAIN, MPI_OWN
-from vicinal_command.benchmarks.neighbor_allgather import STRATEGIES
-from vicinal_command.benchmarks.workloads import random_sparse
+from vicinal_bench.benchmarks.competition import MPI_AGAIN, MPI_OWN
+from vicinal_bench.benchmarks.neighbor_allgather import STRATEGIES
+from vicinal_bench.benchmarks.workloads import random_sparse
 
 pytestmark = pytest.mark.full
 

@@ -11,9 +11,9 @@ import pytest
 from vicinal import _core
 
 from commanding import described, is_ratio, refused, vicinal, write_matrix
-from vicinal_command.benchmarks.competition import MPI_AGAIN, MPI_OWN
-from vicinal_command.benchmarks.sdde import METHODS, PUBLISHED
-from vicinal_command.benchmarks.workloads import few_requests, random_requests
+from vicinal_bench.benchmarks.competition import MPI_AGAIN, MPI_OWN
+from vicinal_bench.benchmarks.sdde import METHODS, PUBLISHED
+from vicinal_bench.benchmarks.workloads import few_requests, random_requests
 
 pytestmark = pytest.mark.full
 

@@ -148,6 +148,7 @@ def test_tests_follow_from_the_file(maker: ModuleType) -> None:
     assert maker.tests_of(ROOT, "src/execute/slots.cpp") == ["engine @ 4"]
     assert maker.tests_of(ROOT, "python/vicinal_command/reasons.py") == ["pytest test_reasons.py"]
     assert maker.tests_of(ROOT, "python/vicinal_command/new.py") == ["pytest test_command.py"]
+    assert maker.tests_of(ROOT, "bench/vicinal_bench/benchmarks/verdicts.py") == ["pytest test_bench_choice.py"]
     with pytest.raises(SystemExit, match="--tests"):
         maker.tests_of(ROOT, "bench/a.cpp")
 

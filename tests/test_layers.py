@@ -1,4 +1,4 @@
-"""Checks the layers of docs/architecture.md and the packages of python/ by reading the sources.
+"""Checks the layers of docs/architecture.md and the Python packages by reading the sources.
 
 A single upward include breaks a layer. A single MPI call outside src/mpi breaks the promise that
 all other code runs on virtual ranks.
@@ -19,6 +19,8 @@ import vicinal
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
 PYTHON = ROOT / "python"
+PACKAGES = {"vicinal": PYTHON, "vicinal_command": PYTHON, "vicinal_bench": ROOT / "bench"}
+"""The folder of each Python package."""
 
 # Each layer, and the layers that it may include besides itself. The first group knows nothing of
 # MPI.
@@ -133,13 +135,17 @@ def test_documentation_names_every_layer() -> None:
 
 
 def python_modules() -> dict[str, Path]:
-    """Returns the modules of the library and the command by name."""
-    names = {path: ".".join(path.relative_to(PYTHON).with_suffix("").parts) for path in PYTHON.rglob("*.py")}
+    """Returns the modules of all packages by name."""
+    names = {
+        path: ".".join(path.relative_to(folder).with_suffix("").parts)
+        for package, folder in PACKAGES.items()
+        for path in (folder / package).rglob("*.py")
+    }
     return {name.removesuffix(".__init__"): path for path, name in sorted(names.items())}
 
 
 MODULES = python_modules()
-OF_COMMAND = [name for name in MODULES if name.partition(".")[0] == "vicinal_command"]
+OVER_LIBRARY = [name for name in MODULES if name.partition(".")[0] != "vicinal"]
 
 
 def imports_of(name: str) -> set[str]:
@@ -175,26 +181,34 @@ def test_python_modules_import_in_no_circle() -> None:
 
 def test_library_does_not_know_the_command() -> None:
     paths = [*(PYTHON / "vicinal").rglob("*.py"), *(PYTHON / "bindings").iterdir()]
-    assert not [identify(path) for path in paths if "vicinal_command" in path.read_text()]
+    assert not [identify(path) for path in paths if re.search("vicinal_(command|bench)", path.read_text())]
 
 
-@pytest.mark.parametrize("name", OF_COMMAND)
+def test_command_works_without_benchmarks() -> None:
+    """The wheel has the command without the benchmarks, and only cli.py looks for them."""
+    of_command = [name for name in MODULES if name.startswith("vicinal_command")]
+    users = [name for name in of_command if any(each.startswith("vicinal_bench") for each in imports_of(name))]
+    assert users == ["vicinal_command.cli"]
+
+
+@pytest.mark.parametrize("name", OVER_LIBRARY)
 def test_command_uses_what_programs_may(name: str) -> None:
-    """Besides the public interface, the command uses virtual ranks and calibration, which programs
-    do not need."""
+    """Besides the public interface, command and benchmarks use virtual ranks and calibration, which
+    programs do not need."""
     public = {f"vicinal.{each}" for each in (*vicinal.__all__, "__version__", "_core")}
     public |= {f"vicinal._calibration.{each}" for each in ("Pair", "calibrator", "effort")}
-    public |= {f"vicinal._scatters.{each}" for each in ("ApplicationWay", "Contestant", "Gpu", "Vectors", "count_gpus", "gpu")}
+    scatters = ("ApplicationWay", "Contestant", "Gpu", "Vectors", "count_gpus", "gpu")
+    public |= {f"vicinal._scatters.{each}" for each in scatters}
     of_library = {each for each in imports_of(name) if each.partition(".")[0] == "vicinal"}
     internal = {each for each in of_library - public if not each.startswith("vicinal._core.")}
     assert not internal, f"{', '.join(sorted(internal))}: not for programs, nor for the command"
 
 
-@pytest.mark.parametrize("name", [name for name in OF_COMMAND if name.startswith("vicinal_command.ranks.")])
+@pytest.mark.parametrize("name", [name for name in OVER_LIBRARY if ".ranks." in name])
 def test_ranks_of_the_command_need_little_of_it(name: str) -> None:
     """These modules are imported by many processes, and must not disturb a measurement."""
-    of_command = {module_of(each) for each in imports_of(name) if each.startswith("vicinal_command.")}
-    assert all(each.startswith("vicinal_command.ranks.") for each in of_command), of_command
+    others = {module_of(each) for each in imports_of(name) if module_of(each) in OVER_LIBRARY}
+    assert all(".ranks." in each for each in others), others
 
 
 def test_help_shows_no_internal_module() -> None:

@@ -13,14 +13,14 @@ import pytest
 from vicinal import _core
 
 from commanding import refused, vicinal, write_matrix
-from vicinal_command.benchmarks.sdde_times import one_each
-from vicinal_command.benchmarks.workloads import Requests, moore, random_sparse
-from vicinal_command.cli_reproduce import NAMES
+from vicinal_bench.benchmarks.sdde_times import one_each
+from vicinal_bench.benchmarks.workloads import Requests, moore, random_sparse
+from vicinal_bench.cli_reproduce import NAMES
+from vicinal_bench.reproduce import geyko2023
+from vicinal_bench.reproduce.exchanges import Algorithm, gather_patterns, machine_of, microseconds
+from vicinal_bench.reproduce.paper import Figure, Found, Outcome, Paper, Point, Published
+from vicinal_bench.reproduce.run import PAPERS, as_csv, results
 from vicinal_command.inputs import read_machine
-from vicinal_command.reproduce import geyko2023
-from vicinal_command.reproduce.exchanges import Algorithm, gather_patterns, machine_of, microseconds
-from vicinal_command.reproduce.paper import Figure, Found, Outcome, Paper, Point, Published
-from vicinal_command.reproduce.run import PAPERS, as_csv, results
 
 pytestmark = pytest.mark.full
 

@@ -142,7 +142,8 @@ from mpi4py import MPI
 
 comm = MPI.COMM_WORLD
 needed = [(comm.rank + 1) % comm.size]
-halo = vicinal.Halo(comm, (comm.rank, comm.rank + 1), needed, strategy="aggregate", regions="blocks:2")
+blocks = vicinal.Settings(regions="blocks:2")
+halo = vicinal.Halo(comm, (comm.rank, comm.rank + 1), needed, strategy="aggregate", settings=blocks)
 x = np.array([comm.rank, -1.0])
 # Not by sys.exit: there mpi4py finalizes MPI in the child, too, which MPI takes for the rank's own end.
 for way in ("free", "abandon"):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from vicinal_command.benchmarks.workloads import (
+from vicinal_bench.benchmarks.workloads import (
     Requests,
     Workload,
     block_rows,

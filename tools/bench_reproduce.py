@@ -13,12 +13,13 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "python"))
+for folder in (ROOT / "python", ROOT / "bench"):
+    sys.path.insert(0, str(folder))
 
 from vicinal import _core  # noqa: E402  (found through the path set above)
-from vicinal_command.benchmarks.workloads import random_sparse  # noqa: E402
-from vicinal_command.reproduce import sharifian2024 as paper  # noqa: E402
-from vicinal_command.reproduce.exchanges import gather_patterns, microseconds  # noqa: E402
+from vicinal_bench.benchmarks.workloads import random_sparse  # noqa: E402
+from vicinal_bench.reproduce import sharifian2024 as paper  # noqa: E402
+from vicinal_bench.reproduce.exchanges import gather_patterns, microseconds  # noqa: E402
 
 
 def main(given: argparse.Namespace) -> int:
@@ -37,7 +38,8 @@ def main(given: argparse.Namespace) -> int:
             marks.append(time.process_time())
         took = " ".join(f"{end - begin:7.2f}" for begin, end in zip(marks, marks[1:], strict=False))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-        print(f"{algorithm.name:24} plan, price, price: {took} s; {prices[0]:10.3f} {prices[1]:12.3f} us; {peak} MiB at most", flush=True)
+        print(f"{algorithm.name:24} plan, price, price: {took} s; {prices[0]:10.3f} {prices[1]:12.3f} us; "
+              f"{peak} MiB at most", flush=True)
     return 0
 
 

@@ -25,7 +25,7 @@ import tree_sitter
 import tree_sitter_cpp
 import tree_sitter_python
 
-FOLDERS = {"src": {".cpp", ".hpp"}, "python": {".py"}}
+FOLDERS = {"src": {".cpp", ".hpp"}, "python": {".py"}, "bench": {".py"}}
 """The folders in which mutants are made, with the suffixes of their files."""
 OPERATORS = {
     "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+", "*": "/", "/": "*",
@@ -54,6 +54,7 @@ TESTS_OF = {
     ],
     "python/vicinal/": ["pytest test_python_mpi.py"],
     "python/": ["pytest test_command.py"],
+    "bench/vicinal_bench/": ["pytest test_bench_neighbor_allgather.py"],
 }
 """Tests that must detect a bug in a file, by the first pattern that matches the beginning of its
 path."""
@@ -177,9 +178,9 @@ def changed_lines(root: Path, base: str) -> dict[str, set[int] | None]:
 def tests_of(root: Path, file: str) -> list[str]:
     """Returns the tests that must detect a bug in `file`; for a Python module those that name it,
     if any."""
-    module = re.compile(rf"\bvicinal_command[.\w]*(\.| import [^\n]*\b){Path(file).stem}\b")
+    module = re.compile(rf"\bvicinal_(command|bench)[.\w]*(\.| import [^\n]*\b){Path(file).stem}\b")
     naming = [path.name for path in sorted((root / "tests").glob("test_*.py")) if module.search(path.read_text())]
-    if file.startswith("python/vicinal_command/") and naming:
+    if re.match("python/vicinal_command/|bench/vicinal_bench/", file) and naming:
         return [f"pytest {' '.join(naming)}"]
     for pattern, tests in TESTS_OF.items():
         if re.match(pattern, file):

@@ -2,8 +2,9 @@
 
 Checks every MPI of the build folder with find_package from a project that enables C alone, and with
 pkg-config and nothing but a C compiler. Also checks the MPI's own mpicc, mpicxx and mpifort, and a
-wheel as `pip install .` makes it. Then builds with VICINAL_MPI=system for each of Debian's MPIs
-that is installed, and checks its compilers and the preload library.
+wheel as `pip install .` makes it, without and with that of the benchmarks. Then builds with
+VICINAL_MPI=system for each of Debian's MPIs that is installed, and checks its compilers and the
+preload library.
 
     python tools/check_install.py build/release [--short]
 
@@ -54,14 +55,15 @@ from importlib.metadata import entry_points
 [script] = entry_points(group="console_scripts", name="vicinal")
 main = script.load()
 assert "python/vicinal" not in main.__code__.co_filename, main.__code__.co_filename
-sys.exit(main(["strategies"]))
+sys.exit(main(sys.argv[1:]))
 """
 
 
 def run(words: Sequence[object], **options: object) -> None:
     """Runs a command; if it fails, shows its output and ends the check."""
     line = [str(word) for word in words]
-    result = subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)  # type: ignore[call-overload]
+    how = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, **options}
+    result = subprocess.run(line, **how)  # type: ignore[call-overload]
     if result.returncode != 0:
         sys.exit(f"vicinal: {' '.join(line)}\n{result.stdout}\nvicinal: install-check failed")
 
@@ -100,8 +102,8 @@ def check_pkgconfig(prefix: Path, scratch: Path, mpi: Mpi) -> None:
 def symbols(library: Path, *which: str) -> set[str]:
     """Returns the names in a library's dynamic table, except versioned names, which belong to
     system libraries."""
-    lines = subprocess.run(["nm", "-D", *which, library], check=True, text=True, capture_output=True).stdout.splitlines()
-    return {name for name in (line.split()[-1] for line in lines) if "@" not in name}
+    answer = subprocess.run(["nm", "-D", *which, library], check=True, text=True, capture_output=True)
+    return {name for name in (line.split()[-1] for line in answer.stdout.splitlines()) if "@" not in name}
 
 
 def unresolved(library: Path, libmpi: Path) -> list[str]:
@@ -124,8 +126,8 @@ def check_compilers(prefix: Path, scratch: Path, mpi: Mpi, suffix: str = "") -> 
         [path] = [path for path in (ROOT / "examples" / source, ROOT / "tests" / "install" / source) if path.exists()]
         program = scratch / f"{compiler}{suffix}-{mpi.abi}"
         # Open MPI's wheel was built elsewhere, and reports that prefix.
-        run([tool, path, f"-I{prefix / 'include'}", f"-L{folder}", f"-lvicinal-{mpi.abi}", f"-Wl,-rpath,{folder}", "-lm",
-             "-o", program], env={**os.environ, "OPAL_PREFIX": str(mpi.prefix)} if not suffix else None)
+        run([tool, path, f"-I{prefix / 'include'}", f"-L{folder}", f"-lvicinal-{mpi.abi}", f"-Wl,-rpath,{folder}",
+             "-lm", "-o", program], env={**os.environ, "OPAL_PREFIX": str(mpi.prefix)} if not suffix else None)
         run_ranks(mpi, [program])
         built.append(tool.name)
     print(f"{', '.join(built) or 'no compiler'} of {mpi.prefix}: programs built and run")
@@ -145,8 +147,8 @@ def check_debian(name: str, scratch: Path) -> None:
          "-DVICINAL_PRECOMPILED_KERNELS=OFF", f"-DCMAKE_CXX_FLAGS_RELEASE={QUICKLY_BUILT}"])
     run([BIN / "cmake", "--build", build, "--parallel", os.environ.get("JOBS", "2")])
     run([BIN / "cmake", "--install", build, "--prefix", prefix])
-    linked = subprocess.run(["ldd", *(build / "lib").glob(f"libvicinal-{name}.so")], text=True, capture_output=True).stdout
-    [libmpi] = re.findall(r"=> (\S*/libmpi\w*\.so\S*)", linked)
+    linked = subprocess.run(["ldd", build / "lib" / f"libvicinal-{name}.so"], text=True, capture_output=True)
+    [libmpi] = re.findall(r"=> (\S*/libmpi\w*\.so\S*)", linked.stdout)
     for library in sorted((build / "lib").glob("libvicinal*.so")):
         if strange := unresolved(library, Path(libmpi)):
             sys.exit(f"vicinal: {library.name} needs what {libmpi} does not define: {', '.join(strange)}")
@@ -178,8 +180,27 @@ def check_wheel(scratch: Path, mpis: Sequence[Mpi]) -> None:
     imported = [mpi for mpi in mpis if mpi.abi != "abi"]
     for mpi in imported:
         run_ranks(mpi, [sys.executable, "-c", IMPORT, mpi.abi], PYTHONPATH=str(site))
-    run([sys.executable, "-c", COMMAND], env={**os.environ, "PYTHONPATH": str(site)}, cwd="/")
+    run_command(site, "strategies")
     print(f"{wheel.name}: its command run, imported under {', '.join(mpi.abi for mpi in imported)}")
+    check_benchmarks(scratch, site)
+
+
+def run_command(site: Path, *words: str) -> None:
+    """Runs the command of the wheels in `site`."""
+    run([sys.executable, "-c", COMMAND, *words], env={**os.environ, "PYTHONPATH": str(site)}, cwd="/")
+
+
+def check_benchmarks(scratch: Path, site: Path) -> None:
+    """Checks that the wheel in `site` has no benchmarks, and that their own wheel adds them."""
+    packages = sorted(path.name for path in site.iterdir() if path.is_dir() and path.suffix != ".dist-info")
+    if packages != ["vicinal", "vicinal_command"]:
+        sys.exit(f"vicinal: the wheel has the packages {', '.join(packages)}")
+    run([sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "--wheel-dir", scratch, ROOT / "bench"])
+    [wheel] = scratch.glob("vicinal_bench-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    run_command(site, "bench", "sdde", "--count", "--ranks", "16", "--ranks-per-region", "4")
+    print(f"{wheel.name}: a benchmark run")
 
 
 def main(build: Path, debian: Sequence[str]) -> None:

@@ -299,9 +299,12 @@ def run_benches(mpi: Mpi, shape: Shape, arguments: Sequence[str]) -> int:
 
 def run_command(mpi: Mpi, shape: Shape, arguments: Sequence[str]) -> int:
     """Runs the command `vicinal` with its ranks on the hosts."""
-    environment = {**os.environ, "FI_PROVIDER": "tcp", "PYTHONPATH": str(ROOT / "python"),
+    paths = os.pathsep.join([str(ROOT / "python"), str(ROOT / "bench")])
+    environment = {**os.environ, "FI_PROVIDER": "tcp", "PYTHONPATH": paths,
                    "VICINAL_MPIEXEC_ARGS": shlex.join(launcher_arguments(mpi, shape))}
-    line = [str(Path(sys.executable).parent / "vicinal"), *arguments, "--ranks", str(shape.hosts * shape.ranks_per_host)]
+    line = [
+        str(Path(sys.executable).parent / "vicinal"), *arguments, "--ranks", str(shape.hosts * shape.ranks_per_host)
+    ]
     return subprocess.run(line, env=environment, stdin=subprocess.DEVNULL).returncode
 
 

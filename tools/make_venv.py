@@ -62,7 +62,7 @@ def show_tree() -> None:
     """Makes `import vicinal` and the command `vicinal` use this tree."""
     where = "import sysconfig; print(sysconfig.get_path('purelib'))"
     found = subprocess.run([str(PYTHON), "-c", where], check=True, capture_output=True, text=True)
-    Path(found.stdout.strip(), "vicinal-tree.pth").write_text(f"{ROOT / 'python'}\n")
+    Path(found.stdout.strip(), "vicinal-tree.pth").write_text(f"{ROOT / 'python'}\n{ROOT / 'bench'}\n")
     command = VENV / "bin" / "vicinal"
     command.write_text(COMMAND.format(python=PYTHON))
     command.chmod(0o755)

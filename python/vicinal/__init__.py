@@ -25,7 +25,7 @@ from ._graph import Graph
 from ._halo import Halo
 from ._load import address_of_comm, is_loaded, native
 from ._request import Request
-from ._settings import given_settings
+from ._settings import Settings, text_of
 from ._sparse import sparse_exchange, sparse_query
 from ._types import Exchange, Statistics
 
@@ -47,6 +47,7 @@ __all__ = [
     "Iallgatherv",
     "Ialltoallv",
     "Request",
+    "Settings",
     "Statistics",
     "dump",
     "get_regions",
@@ -98,8 +99,7 @@ def set_regions(comm: MPI.Comm, regions: str | Sequence[int]) -> None:
     """
     if regions is None:
         raise TypeError("regions is None; give a text, such as 'node', or a label for each rank")
-    text = given_settings(regions=regions)["vicinal_regions"]
-    native().set_regions(address_of_comm(comm), text)
+    native().set_regions(address_of_comm(comm), text_of("regions", regions))
 
 
 def get_regions(comm: MPI.Comm) -> NDArray[np.int32]:

@@ -9,12 +9,11 @@ from ._request import Request
 
 if TYPE_CHECKING:
     from mpi4py import MPI
-    from typing_extensions import Unpack
 
-    from ._settings import PlanSettings
+    from ._settings import Settings
 
 # All functions are collective over `comm`. The environment variable VICINAL_ALLGATHER names the
-# planner, or else `allgather` of the persistent forms; the default chooses for the machine. Regions
+# planner, or else `strategy` of the persistent forms; the default chooses for the machine. Regions
 # are the default regions of the communicator. The first call on a communicator creates its complete
 # graph and waits for the other ranks. So does the first call after set_regions has changed the
 # regions. Later nonblocking calls never wait. Blocks of all sizes share one plan, made in the
@@ -36,9 +35,14 @@ def Iallgather(comm: MPI.Comm, sendbuf: Any, recvbuf: Any) -> Request:
     return Graph.of_all(comm).Ineighbor_allgather(sendbuf, recvbuf)
 
 
-def Allgather_init(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, **settings: Unpack[PlanSettings]) -> Request:
-    """Prepares an Allgather that can be started any number of times."""
-    return Graph.of_all(comm).Neighbor_allgather_init(sendbuf, recvbuf, **settings)
+def Allgather_init(
+    comm: MPI.Comm, sendbuf: Any, recvbuf: Any, *, strategy: str | None = None, settings: Settings | None = None
+) -> Request:
+    """Prepares an Allgather that can be started any number of times.
+
+    `strategy` is any planner that `Settings.allgather` lists.
+    """
+    return Graph.of_all(comm).Neighbor_allgather_init(sendbuf, recvbuf, strategy=strategy, settings=settings)
 
 
 def Allgatherv(comm: MPI.Comm, sendbuf: Any, recvbuf: Any) -> None:
@@ -54,6 +58,11 @@ def Iallgatherv(comm: MPI.Comm, sendbuf: Any, recvbuf: Any) -> Request:
     return Graph.of_all(comm).Ineighbor_allgatherv(sendbuf, recvbuf)
 
 
-def Allgatherv_init(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, **settings: Unpack[PlanSettings]) -> Request:
-    """Prepares an Allgatherv that can be started any number of times."""
-    return Graph.of_all(comm).Neighbor_allgatherv_init(sendbuf, recvbuf, **settings)
+def Allgatherv_init(
+    comm: MPI.Comm, sendbuf: Any, recvbuf: Any, *, strategy: str | None = None, settings: Settings | None = None
+) -> Request:
+    """Prepares an Allgatherv that can be started any number of times.
+
+    `strategy` is as for Allgather_init.
+    """
+    return Graph.of_all(comm).Neighbor_allgatherv_init(sendbuf, recvbuf, strategy=strategy, settings=settings)

@@ -9,9 +9,8 @@ from ._request import Request
 
 if TYPE_CHECKING:
     from mpi4py import MPI
-    from typing_extensions import Unpack
 
-    from ._settings import PlanSettings
+    from ._settings import Settings
 
 # All functions are collective over `comm` and use its complete graph. The notes in _allgather.py on
 # regions and the first call hold here, too. The persistent form makes a plan for its counts. The
@@ -36,9 +35,11 @@ def Ialltoallv(comm: MPI.Comm, sendbuf: Any, recvbuf: Any) -> Request:
     return Graph.of_all(comm).Ineighbor_alltoallv(sendbuf, recvbuf)
 
 
-def Alltoallv_init(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, **settings: Unpack[PlanSettings]) -> Request:
+def Alltoallv_init(
+    comm: MPI.Comm, sendbuf: Any, recvbuf: Any, *, strategy: str | None = None, settings: Settings | None = None
+) -> Request:
     """Prepares an Alltoallv that can be started any number of times.
 
     Each start copies data that is sent in place.
     """
-    return Graph.of_all(comm).Neighbor_alltoallv_init(sendbuf, recvbuf, **settings)
+    return Graph.of_all(comm).Neighbor_alltoallv_init(sendbuf, recvbuf, strategy=strategy, settings=settings)

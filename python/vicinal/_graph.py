@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,14 +14,15 @@ from ._buffers import Side, is_in_place, read_blocks, read_partitions, read_side
 from ._errors import Error, fault_of
 from ._load import address_of_comm, native
 from ._request import Request
-from ._settings import GraphSettings, PlanSettings, check_names, given_settings, plan_settings
+from ._settings import COMPLETE_GRAPH, GRAPH, GRAPH_FROM_ONE_SIDE, PERSISTENT, Settings, check_settings, info_keys
 from ._types import Fault, Native, NativeGraph
 
 if TYPE_CHECKING:
     from mpi4py import MPI
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Self
 
 Reader = Callable[[Any, int, str], Side]
+Form = Literal["persistent", "nonblocking", "blocking"]
 
 # Readers of the two sides of each collective.
 READERS: dict[str, tuple[Reader, Reader]] = {
@@ -44,24 +45,11 @@ class Graph:
         The ranks that this rank receives from and sends to, as for MPI_Dist_graph_create_adjacent.
         A rank may occur several times: the k-th edge from p to q at p is the k-th from p to q at q.
         A rank may name itself. Ranks are never reordered.
-    strategy, regions, local, split_bytes, choice, plan_after, bias, wisdom, profile, verify
-        As for Halo. `strategy` may also be "common-neighbor", "distance-halving-pruned", "cascade",
-        or for allgathers "distance-halving".
-    idle_ranks
-        "rest" (default): ranks without edges need not call. "lead": they may lead for their region,
-        and must make the same calls as other ranks, with the same blocks.
-    radix
-        Radix of "cascade", and of "tuna" and "tuna-hierarchical" on a complete graph, 2 or more
-        (default 0: by a cost model).
-    allgather
-        The planner of a complete graph's allgathers: see `complete`.
-    in_flight
-        Number of alltoalls, and of allgathers, that execute a plan at once: 1 to 8 (default 4). Any
-        number of nonblocking calls may be in flight; calls beyond the limit are queued.
-    progress
-        As for Halo. With "strict", persistent requests and nonblocking calls send direct messages.
-    exchange
-        The method by which `from_destinations` and `from_sources` find the other side: see sparse_exchange.
+    strategy
+        The planner: as for Halo, or for allgathers also "distance-halving". A complete graph uses
+        it for alltoalls only, where it may also be "tuna" or "tuna-hierarchical".
+    settings
+        All other settings, a `Settings` (default: none given).
 
     Collective over `comm`. The first graph on a communicator duplicates it, detects its locality
     and sets up shared memory. All send two control messages per rank, and a few words per region.
@@ -78,35 +66,37 @@ class Graph:
         comm: MPI.Comm,
         sources: ArrayLike,
         destinations: ArrayLike,
-        **settings: Unpack[GraphSettings],
+        *,
+        strategy: str | None = None,
+        settings: Settings | None = None,
     ) -> None:
         known = {"sources": sources, "destinations": destinations}
-        self._make(comm, known, settings, lambda module: module.make_graph)
+        self._make(GRAPH, comm, known, strategy, settings, lambda module: module.make_graph)
 
     @classmethod
-    def from_destinations(cls, comm: MPI.Comm, destinations: ArrayLike, **settings: Unpack[GraphSettings]) -> Self:
+    def from_destinations(
+        cls, comm: MPI.Comm, destinations: ArrayLike, *, strategy: str | None = None, settings: Settings | None = None
+    ) -> Self:
         """Creates a graph where each rank knows only the ranks that it sends to.
 
-        A sparse exchange by the method `exchange` finds the sources, which are in ascending order.
+        A sparse exchange by the method `settings.exchange` finds the sources, in ascending order.
         Collective over `comm`. Raises vicinal.Error on every rank.
         """
         graph = cls.__new__(cls)
-        graph._make_from_one_side(comm, {"destinations": destinations}, settings)
+        graph._make_from_one_side(comm, {"destinations": destinations}, strategy, settings)
         return graph
 
     @classmethod
-    def from_sources(cls, comm: MPI.Comm, sources: ArrayLike, **settings: Unpack[GraphSettings]) -> Self:
+    def from_sources(
+        cls, comm: MPI.Comm, sources: ArrayLike, *, strategy: str | None = None, settings: Settings | None = None
+    ) -> Self:
         """As from_destinations, but each rank knows the ranks it receives from."""
         graph = cls.__new__(cls)
-        graph._make_from_one_side(comm, {"sources": sources}, settings)
+        graph._make_from_one_side(comm, {"sources": sources}, strategy, settings)
         return graph
 
     @classmethod
-    def from_topology(
-        cls,
-        comm: MPI.Comm,
-        **settings: Unpack[GraphSettings],
-    ) -> Self:
+    def from_topology(cls, comm: MPI.Comm, *, strategy: str | None = None, settings: Settings | None = None) -> Self:
         """Creates a graph from the topology of `comm`: Cartesian, graph, or distributed graph.
 
         The neighbors have MPI's order. In a Cartesian topology, `MPI.PROC_NULL` keeps the place of
@@ -114,43 +104,39 @@ class Graph:
         Collective over `comm`. Raises vicinal.Error if `comm` has no topology.
         """
         graph = cls.__new__(cls)
-        graph._make(comm, {}, settings, lambda module: module.make_graph_from_topology)
+        graph._make(GRAPH, comm, {}, strategy, settings, lambda module: module.make_graph_from_topology)
         return graph
 
     @classmethod
-    def complete(
-        cls,
-        comm: MPI.Comm,
-        **settings: Unpack[GraphSettings],
-    ) -> Self:
+    def complete(cls, comm: MPI.Comm, *, strategy: str | None = None, settings: Settings | None = None) -> Self:
         """Creates the graph with an edge from every rank to every rank, itself included.
 
-        `allgather` names the planner of its allgathers: "automatic" (default), "locality-bruck",
-        "bruck", "dissemination", "recursive-doubling", "ring", "hierarchical", "multi-lane" or any
-        strategy for allgathers. Its alltoalls have the strategies "tuna" and "tuna-hierarchical",
-        too. MPI.IN_PLACE is allowed, except with partitions. Collective over `comm`.
+        `strategy` names the planner of its alltoalls, `settings.allgather` that of its allgathers.
+        MPI.IN_PLACE is allowed, except with partitions. Collective over `comm`.
         """
         graph = cls.__new__(cls)
-        graph._make(comm, {}, settings, lambda module: module.make_complete_graph)
+        graph._make(COMPLETE_GRAPH, comm, {}, strategy, settings, lambda module: module.make_complete_graph)
         return graph
 
     def _make_from_one_side(
-        self, comm: MPI.Comm, known: Mapping[str, ArrayLike], settings: GraphSettings
+        self, comm: MPI.Comm, known: Mapping[str, ArrayLike], strategy: str | None, settings: Settings | None
     ) -> None:
         def function(module: Native) -> Callable[..., NativeGraph]:
             return partial(module.make_graph_from_one_side, "sources" in known)
 
-        self._make(comm, known, settings, function)
+        self._make(GRAPH_FROM_ONE_SIDE, comm, known, strategy, settings, function)
 
     def _make(
         self,
+        kind: str,
         comm: MPI.Comm,
         known: Mapping[str, ArrayLike],
-        settings: GraphSettings,
+        strategy: str | None,
+        settings: Settings | None,
         function: Callable[[Native], Callable[..., NativeGraph]],
     ) -> None:
-        """Creates the graph by a function of the compiled module."""
-        check_names(settings, GraphSettings)
+        """Creates a graph of this kind by a function of the compiled module."""
+        check_settings(settings)
         self._module, address = native(), address_of_comm(comm)
         self._module.require_usable()  # before the size of the communicator is read from MPI
         self._settings = {}
@@ -158,7 +144,7 @@ class Graph:
         fault: Fault | None = None
         try:
             ranks = {what: self._read(comm, given, what) for what, given in known.items()}
-            self._settings = given_settings(**settings)
+            self._settings = info_keys(kind, strategy, settings)
         except Exception as error:  # raised in the agreement of all ranks, so that all learn of it
             fault = fault_of(error)
         self._graph = function(self._module)(address, *ranks.values(), self._settings, fault)
@@ -199,16 +185,19 @@ class Graph:
         collective: str,
         sendbuf: Any,
         recvbuf: Any,
+        form: Form,
+        strategy: str | None = None,
+        settings: Settings | None = None,
+        *,
         items: ArrayLike | None = None,
-        settings: dict[str, Any] | None = None,
-        blocking: bool = False,
         partitions: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> Request:
-        """Plans a collective if there are settings; otherwise begins a call of it."""
+        """Plans a persistent collective, or begins a call of one of the other forms."""
+        check_settings(settings)
         self._module.require_usable()  # before extents of datatypes are read from MPI
         read_send, read_receive = READERS[collective]
         gathers = collective.startswith("allgather")
-        given = None if settings is None else dict(self._settings)
+        given = dict(self._settings) if form == "persistent" else None
         send, receive = Side(), Side()
         in_place = is_in_place(sendbuf)
         identities: NDArray[np.int64] | None = None
@@ -216,8 +205,9 @@ class Graph:
         ready, arriving = (None, None) if partitions is None else (np.empty(0, np.int32), np.empty(0, np.int32))
         fault: Fault | None = None
         try:
-            if given is not None and settings is not None:
-                given |= given_settings(**settings)
+            if given is not None:
+                strategy_key = "allgather" if gathers and self._graph.is_complete() else "strategy"
+                given |= info_keys(PERSISTENT, strategy, settings, strategy_key)
             if in_place and not self._graph.is_complete():
                 raise Error(
                     "sendbuf is MPI.IN_PLACE, which only collectives of a complete graph allow; give an array", "buffer"
@@ -239,50 +229,50 @@ class Graph:
             self._graph, collective,
             send.buffer, send.counts, send.displacements, send.datatypes,
             receive.buffer, receive.counts, receive.displacements, receive.datatypes,
-            in_place, identities, ready, arriving, given, blocking, fault,
+            in_place, identities, ready, arriving, given, form == "blocking", fault,
         )
         return Request(request)
 
     # --- persistent -------------------------------------------------------------------------------------
 
     def Neighbor_alltoall_init(
-        self,
-        sendbuf: Any,
-        recvbuf: Any,
-        **settings: Unpack[PlanSettings],
+        self, sendbuf: Any, recvbuf: Any, *, strategy: str | None = None, settings: Settings | None = None
     ) -> Request:
         """Prepares an all-to-all of equal blocks: block i is for destination i, or from source i.
 
         `sendbuf` and `recvbuf` are arrays that divide equally among the neighbors, or mpi4py's
         `[array, count, type]`, `[array, count]`, `[array, type]`, with the count of one block.
 
-        Collective over the ranks that have neighbors. The settings are those of a graph except
-        `regions`, `in_flight` and `exchange`; the graph's hold by default. Raises vicinal.Error on
-        the rank that failed and on all ranks that paths of edges connect with it.
+        `strategy` and `settings` are as for the graph, whose values hold by default. `Settings`
+        says which of its fields apply to persistent collectives, as this is one.
+
+        Collective over the ranks that have neighbors. Raises vicinal.Error on the rank that failed
+        and on all ranks that paths of edges connect with it.
         """
-        return self._begin("alltoall", sendbuf, recvbuf, settings=plan_settings(settings))
+        return self._begin("alltoall", sendbuf, recvbuf, "persistent", strategy, settings)
 
     def Neighbor_alltoallv_init(
         self,
         sendbuf: Any,
         recvbuf: Any,
         items: ArrayLike | None = None,
-        **settings: Unpack[PlanSettings],
+        *,
+        strategy: str | None = None,
+        settings: Settings | None = None,
     ) -> Request:
         """Prepares an all-to-all with counts.
 
         `sendbuf` and `recvbuf` are buffer specifications as for mpi4py: `[array, counts, displs, type]`,
         `[array, (counts, displs), type]`, `[array, counts]`, ... Counts and displacements are in
         elements, with an entry for each edge. Send regions may overlap each other; receive regions
-        must not. The graph's settings hold by default.
+        must not.
 
         `items` gives an identity, not negative, for each element sent, edge after edge. Elements of
         a rank with equal identities must have equal values at each start, and may be sent once.
 
-        Collective over the ranks that have neighbors. Raises vicinal.Error on the rank that failed
-        and on all ranks that paths of edges connect with it.
+        Otherwise as Neighbor_alltoall_init.
         """
-        return self._begin("alltoallv", sendbuf, recvbuf, items, plan_settings(settings))
+        return self._begin("alltoallv", sendbuf, recvbuf, "persistent", strategy, settings, items=items)
 
     def Neighbor_alltoallv_partitioned_init(
         self,
@@ -290,7 +280,9 @@ class Graph:
         recvbuf: Any,
         sendpartitions: ArrayLike,
         recvpartitions: ArrayLike,
-        **settings: Unpack[PlanSettings],
+        *,
+        strategy: str | None = None,
+        settings: Settings | None = None,
     ) -> Request:
         """Prepares an all-to-all with counts in partitions, after MPI-4.
 
@@ -302,14 +294,12 @@ class Graph:
         Neighbor_alltoallv_init.
         """
         return self._begin(
-            "alltoallv", sendbuf, recvbuf, None, plan_settings(settings), partitions=(sendpartitions, recvpartitions)
+            "alltoallv", sendbuf, recvbuf, "persistent", strategy, settings,
+            partitions=(sendpartitions, recvpartitions),
         )
 
     def Neighbor_alltoallw_init(
-        self,
-        sendbuf: Any,
-        recvbuf: Any,
-        **settings: Unpack[PlanSettings],
+        self, sendbuf: Any, recvbuf: Any, *, strategy: str | None = None, settings: Settings | None = None
     ) -> Request:
         """Prepares an all-to-all with a datatype for each neighbor.
 
@@ -317,33 +307,28 @@ class Graph:
         `[array, types]` (counts 1, displacements 0). Displacements are in bytes. Otherwise as
         Neighbor_alltoall_init.
         """
-        return self._begin("alltoallw", sendbuf, recvbuf, settings=plan_settings(settings))
+        return self._begin("alltoallw", sendbuf, recvbuf, "persistent", strategy, settings)
 
     def Neighbor_allgather_init(
-        self,
-        sendbuf: Any,
-        recvbuf: Any,
-        **settings: Unpack[PlanSettings],
+        self, sendbuf: Any, recvbuf: Any, *, strategy: str | None = None, settings: Settings | None = None
     ) -> Request:
         """Prepares an allgather: `sendbuf` goes to all destinations, block i comes from source i.
 
         `sendbuf` is an array or `[array, count, type]`, ...; `recvbuf` is as for Neighbor_alltoall_init.
-        Strategies forward a block through other ranks if that is faster. Otherwise as
-        Neighbor_alltoall_init.
+        Strategies forward a block through other ranks if that is faster. On a complete graph,
+        `strategy` is any planner that `Settings.allgather` lists; the graph's `allgather` holds by
+        default. Otherwise as Neighbor_alltoall_init.
         """
-        return self._begin("allgather", sendbuf, recvbuf, settings=plan_settings(settings))
+        return self._begin("allgather", sendbuf, recvbuf, "persistent", strategy, settings)
 
     def Neighbor_allgatherv_init(
-        self,
-        sendbuf: Any,
-        recvbuf: Any,
-        **settings: Unpack[PlanSettings],
+        self, sendbuf: Any, recvbuf: Any, *, strategy: str | None = None, settings: Settings | None = None
     ) -> Request:
         """Prepares an allgather with counts: `recvbuf` is as for Neighbor_alltoallv_init.
 
         Otherwise as Neighbor_allgather_init.
         """
-        return self._begin("allgatherv", sendbuf, recvbuf, settings=plan_settings(settings))
+        return self._begin("allgatherv", sendbuf, recvbuf, "persistent", strategy, settings)
 
     # --- blocking and nonblocking -----------------------------------------------------------------------
     #
@@ -355,43 +340,43 @@ class Graph:
 
     def Neighbor_alltoall(self, sendbuf: Any, recvbuf: Any) -> None:
         """Runs an all-to-all as of Neighbor_alltoall_init."""
-        self._begin("alltoall", sendbuf, recvbuf, blocking=True).wait()
+        self._begin("alltoall", sendbuf, recvbuf, "blocking").wait()
 
     def Ineighbor_alltoall(self, sendbuf: Any, recvbuf: Any) -> Request:
         """Begins a Neighbor_alltoall."""
-        return self._begin("alltoall", sendbuf, recvbuf)
+        return self._begin("alltoall", sendbuf, recvbuf, "nonblocking")
 
     def Neighbor_alltoallv(self, sendbuf: Any, recvbuf: Any) -> None:
         """Runs an all-to-all as of Neighbor_alltoallv_init."""
-        self._begin("alltoallv", sendbuf, recvbuf, blocking=True).wait()
+        self._begin("alltoallv", sendbuf, recvbuf, "blocking").wait()
 
     def Ineighbor_alltoallv(self, sendbuf: Any, recvbuf: Any) -> Request:
         """Begins a Neighbor_alltoallv."""
-        return self._begin("alltoallv", sendbuf, recvbuf)
+        return self._begin("alltoallv", sendbuf, recvbuf, "nonblocking")
 
     def Neighbor_alltoallw(self, sendbuf: Any, recvbuf: Any) -> None:
         """Runs an all-to-all as of Neighbor_alltoallw_init."""
-        self._begin("alltoallw", sendbuf, recvbuf, blocking=True).wait()
+        self._begin("alltoallw", sendbuf, recvbuf, "blocking").wait()
 
     def Ineighbor_alltoallw(self, sendbuf: Any, recvbuf: Any) -> Request:
         """Begins a Neighbor_alltoallw."""
-        return self._begin("alltoallw", sendbuf, recvbuf)
+        return self._begin("alltoallw", sendbuf, recvbuf, "nonblocking")
 
     def Neighbor_allgather(self, sendbuf: Any, recvbuf: Any) -> None:
         """Runs an allgather as of Neighbor_allgather_init."""
-        self._begin("allgather", sendbuf, recvbuf, blocking=True).wait()
+        self._begin("allgather", sendbuf, recvbuf, "blocking").wait()
 
     def Ineighbor_allgather(self, sendbuf: Any, recvbuf: Any) -> Request:
         """Begins a Neighbor_allgather."""
-        return self._begin("allgather", sendbuf, recvbuf)
+        return self._begin("allgather", sendbuf, recvbuf, "nonblocking")
 
     def Neighbor_allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:
         """Runs an allgather as of Neighbor_allgatherv_init."""
-        self._begin("allgatherv", sendbuf, recvbuf, blocking=True).wait()
+        self._begin("allgatherv", sendbuf, recvbuf, "blocking").wait()
 
     def Ineighbor_allgatherv(self, sendbuf: Any, recvbuf: Any) -> Request:
         """Begins a Neighbor_allgatherv."""
-        return self._begin("allgatherv", sendbuf, recvbuf)
+        return self._begin("allgatherv", sendbuf, recvbuf, "nonblocking")
 
     def __repr__(self) -> str:
         return f"<vicinal.Graph: {len(self.sources)} sources, {len(self.destinations)} destinations>"

@@ -12,12 +12,12 @@ from ._arrays import read_indices, read_owned, read_ranks, shown
 from ._errors import Error, fault_of
 from ._load import address_of_comm, native
 from ._request import Request
-from ._settings import HaloSettings, check_names, given_settings
+from ._settings import HALO, Settings, check_settings, info_keys
 from ._types import Exchange, Fault, Statistics
 
 if TYPE_CHECKING:
     from mpi4py import MPI
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Self
 
 
 class Halo:
@@ -39,50 +39,13 @@ class Halo:
         owners is needed, which takes an allreduce and two exchanges of messages.
     strategy
         The planner: "automatic" (default), "direct", "nearest-first", "aggregate", "aggregate-plain",
-        "two-step" or "split".
-    regions
-        Groups of near ranks: "node" (default), "numa", "blocks:K", "round-robin:N",
-        "list:0,0,1,...", or a sequence with a label for each rank.
-    local
-        Transport between ranks of a host: "shared" memory (default) or "messages".
-    device_way
-        Transport of data in GPU memory (docs/gpu.md): "automatic" (default), "staged", "direct",
-        "shared", "direct-shared", "lent" or "direct-lent". The last two need arrays that stay
-        allocated until all ranks have freed the halo.
-    in_flight
-        Number of exchanges of each direction that may be in flight at once: 1 to 8 (default 4).
-    split_bytes
-        See vicinal.h.
-    idle_ranks
-        "rest" (default): ranks that exchange nothing do not participate. "lead": they start
-        exchanges as other ranks do, and may lead for their region. This helps on coarse levels of
-        multigrid, where few ranks have rows.
-    profile
-        The costs of the machine, for the choice of plans: the path of a file from `vicinal
-        calibrate`. Its contents, not its path, must be the same on all ranks (default: a published
-        machine).
-    choice
-        The decision of "automatic". "adaptive" (default) times further plans in repeated exchanges.
-        "estimate" uses the cost model. "measure" times the likely planners when the halo is
-        created.
-    plan_after
-        Number of exchanges after which further plans are made and compared (default 8).
-    bias
-        Factors on planners' costs in a choice: {"direct": 0.8}, or as in vicinal.h.
-    wisdom
-        The path of a file that keeps measured results, which later halos look up.
-    progress
-        "relaxed" (default): ranks may relay for other ranks, in every call of vicinal. A blocking
-        call of MPI between `start` and `wait` may then deadlock. "strict": without a progress
-        thread, exchanges send one message per pair of ranks. All calls that MPI allows in between
-        then work.
-    verify
-        True: all ranks prove the halo's plans together before they use them. This gathers the plans
-        on one rank (default False).
+        "two-step", "split", "distance-halving-pruned", "cascade" or "common-neighbor".
+    settings
+        All other settings, a `Settings` (default: none given).
 
     Collective over `comm`. Everything else is local. All ranks must start the exchanges of each
     direction in the same order, with the same number of values per index, of the same size. The
-    settings must be the same on all ranks.
+    strategy and the settings must be the same on all ranks.
 
     Raises vicinal.Error on every rank: for an index without exactly one owner, a wrong entry of
     `owners`, an invalid setting, or an invalid argument of any rank.
@@ -96,9 +59,11 @@ class Halo:
         owned: tuple[int, int] | range | ArrayLike,
         needed: ArrayLike,
         owners: ArrayLike | None = None,
-        **settings: Unpack[HaloSettings],
+        *,
+        strategy: str | None = None,
+        settings: Settings | None = None,
     ) -> None:
-        check_names(settings, HaloSettings)
+        check_settings(settings)
         module, address = native(), address_of_comm(comm)
         mine: tuple[int, int] | NDArray[np.int64] = (0, 0)
         wanted = np.empty(0, np.int64)
@@ -109,7 +74,7 @@ class Halo:
             mine = read_owned(owned)
             wanted = read_indices(needed, "needed")
             ranks = None if owners is None else read_ranks(owners, "owners")
-            given = given_settings(**settings)
+            given = info_keys(HALO, strategy, settings)
         except Exception as error:  # raised in the agreement of all ranks, so that all learn of it
             fault = fault_of(error)
         self._halo = module.make_halo(address, mine, wanted, ranks, given, fault)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ._load import address_of_comm, native
-from ._settings import given_settings
+from ._settings import HALO, Settings, info_keys
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -67,9 +67,9 @@ class Vectors:
         made: Contestant = self._vectors.application(way)
         return made
 
-    def halo(self, **settings: Any) -> Contestant:
+    def halo(self, settings: Settings | None = None) -> Contestant:
         """A halo. Collective."""
-        made: Contestant = self._vectors.halo(given_settings(**settings))
+        made: Contestant = self._vectors.halo(info_keys(HALO, None, settings))
         return made
 
     def copy(self) -> Contestant:

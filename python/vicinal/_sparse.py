@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ._arrays import is_masked, is_on_device, read_ranks, shown, type_and_bytes
 from ._errors import Error, fault_of
 from ._load import address_of_comm, native
-from ._settings import given_settings
+from ._settings import SPARSE, Settings, check_settings, info_keys
 from ._types import Fault
 
 if TYPE_CHECKING:
@@ -22,27 +22,20 @@ ANY_TYPE = 2**63 - 1
 
 
 def sparse_exchange(
-    comm: MPI.Comm,
-    messages: Mapping[int, ArrayLike],
-    *,
-    method: str | None = None,
-    regions: str | Sequence[int] | None = None,
-    local: str | None = None,
+    comm: MPI.Comm, messages: Mapping[int, ArrayLike], *, settings: Settings | None = None
 ) -> dict[int, NDArray[Any]]:
     """Sends an array to each of some ranks. Returns the received arrays, by sender.
 
     `messages` maps ranks to one-dimensional arrays or single values, of one type on all ranks.
     Empty messages and a message to the own rank are delivered, too. Messages may lie on a GPU (see
-    docs/gpu.md); received arrays are NumPy's. `method` is "automatic" (default), "personalized",
-    "nonblocking", "locality" or "locality-personalized" (see vicinal.h); `regions` and `local` are
-    as for `Halo`.
+    docs/gpu.md); received arrays are NumPy's. `settings.exchange` names the method.
 
     Collective; the settings must be the same on all ranks. Costs an allreduce, in which the ranks
     agree on the type and on errors, and the exchange. Raises vicinal.Error on every rank if one
     rank failed or if the types differ.
     """
-    ranks, arrays, code, settings, fault = _read(messages, "messages", method, regions, local)
-    received = native().sparse_exchange(address_of_comm(comm), ranks, arrays, code, settings, fault)
+    ranks, arrays, code, keys, fault = _read(messages, "messages", settings)
+    received = native().sparse_exchange(address_of_comm(comm), ranks, arrays, code, keys, fault)
     return dict(_split(received))
 
 
@@ -51,9 +44,7 @@ def sparse_query(
     requests: Mapping[int, ArrayLike],
     answer: Callable[[int, NDArray[Any]], ArrayLike],
     *,
-    method: str | None = None,
-    regions: str | Sequence[int] | None = None,
-    local: str | None = None,
+    settings: Settings | None = None,
 ) -> dict[int, NDArray[Any]]:
     """Sends a request to each of some ranks. Returns their replies, by the rank that was asked.
 
@@ -62,8 +53,8 @@ def sparse_query(
     vicinal on `comm`. An exception from it is raised here, and as vicinal.Error on all other ranks.
     Otherwise as `sparse_exchange`.
     """
-    ranks, arrays, code, settings, fault = _read(requests, "requests", method, regions, local)
-    query = native().Query(address_of_comm(comm), ranks, arrays, code, settings, fault)
+    ranks, arrays, code, keys, fault = _read(requests, "requests", settings)
+    query = native().Query(address_of_comm(comm), ranks, arrays, code, keys, fault)
     replies: list[Any] = []
     raised: Exception | None = None
     try:
@@ -84,18 +75,19 @@ def sparse_query(
 
 
 def _read(
-    messages: Mapping[int, ArrayLike], what: str, method: str | None, regions: str | Sequence[int] | None, local: str | None
+    messages: Mapping[int, ArrayLike], what: str, settings: Settings | None
 ) -> tuple[NDArray[np.int32], list[Any], int, dict[str, str], Fault | None]:
     """Arguments for the compiled module. Its agreement of all ranks raises any error."""
+    check_settings(settings)
     try:
-        settings = given_settings(exchange=method, regions=regions, local=local)
+        keys = info_keys(SPARSE, None, settings)
         if not isinstance(messages, Mapping):
             raise TypeError(f"{what} is {shown(messages)}; give a dict that maps ranks to arrays, such as {{1: x}}")
         ranks = read_ranks(list(messages.keys()), f"the list of ranks in {what}")
         arrays, code = _read_arrays(list(messages.values()), "the message")
     except Exception as error:
         return np.empty(0, np.int32), [], ANY_TYPE, {}, fault_of(error)
-    return ranks, arrays, code, settings, None
+    return ranks, arrays, code, keys, None
 
 
 def _read_arrays(values: list[Any], what: str) -> tuple[list[Any], int]:

@@ -22,6 +22,7 @@ from .outputs import CommandError, OutputFile
 from .runs import check_regions, find_launcher, run_folder, run_ranks, write_run
 from .tables import duration, size
 
+PROGRAM = f"{__package__}.ranks.calibrate"
 STEPS = 10
 """Reports of a rank: cores, each level, queue, memory, port, all at once, all handovers, GPU."""
 OF_PLANS = ("PROFILE", "LOCAL", "PROGRESS", "CHOICE", "WISDOM", "BIAS")
@@ -67,7 +68,7 @@ def calibrate(request: Request) -> int:
         load = share_in_use(LOOK)
         with run_folder() as folder:
             write_run(folder, task, {})
-            run_ranks(folder, "calibrate", request.ranks, mpi, STEPS, f"measuring ({attempt})", without=OF_PLANS)
+            run_ranks(folder, PROGRAM, request.ranks, mpi, STEPS, f"measuring ({attempt})", without=OF_PLANS)
             results, levels, figures = read_results(folder, task)
         warnings = warnings_of(results, levels, figures, load)
         if not warnings:
@@ -152,8 +153,8 @@ def warnings_of(
     part = float(results.all("unit")[0][-1])
     if load > BUSY or part < OWN_CORE:
         warnings.append(
-            f"the machine was busy with something else ({load:.0%} of its cores were in use before; a rank that computed "
-            f"alone had {part:.0%} of one): measure again when it is idle"
+            f"the machine was busy with something else ({load:.0%} of its cores were in use before; a rank that "
+            f"computed alone had {part:.0%} of one): measure again when it is idle"
         )
     for name, level in levels.items():
         worst = max(piece.residual for piece in level.pieces)
@@ -191,7 +192,8 @@ def _show(
                 "rendezvous" if piece.rendezvous else "eager",
                 "any" if piece.up_to is None else size(piece.up_to),
                 duration(level.send * 1e6) if first else "", duration(level.receive * 1e6) if first else "",
-                duration(piece.processor * 1e9), duration(piece.latency * 1e6), duration(piece.per_byte * 1e9), f"{piece.residual:.1%}",
+                duration(piece.processor * 1e9), duration(piece.latency * 1e6), duration(piece.per_byte * 1e9),
+                f"{piece.residual:.1%}",
                 f"{level.spread:.1%}" if first else "",
             )
     console = Console()
@@ -204,8 +206,9 @@ def _show(
         f"{_said(copy)}; handover {duration(figures['handover'].value * 1e6)}{_said(figures['handover'])}; a posted "
         f"receive that is passed over {figures['search'].value * 1e9:.1f} ns{_said(figures['search'])}",
         "every rank has a core of its own" if cores == 0 else
-        f"the ranks of a host have {cores:g} cores together; to pass one on takes {duration(figures['turn'].value * 1e6)}"
-        f"{_said(figures['turn'])}, and to look for a message {duration(figures['poll'].value * 1e6)}{_said(figures['poll'])}",
+        f"the ranks of a host have {cores:g} cores together; to pass one on takes "
+        f"{duration(figures['turn'].value * 1e6)}{_said(figures['turn'])}, and to look for a message "
+        f"{duration(figures['poll'].value * 1e6)}{_said(figures['poll'])}",
         gpus,
     ]
     missing = [name for name in LEVELS if name not in levels]

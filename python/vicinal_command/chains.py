@@ -146,7 +146,9 @@ def _goes_on(found: Simulated, part: Segment, after: Segment) -> str:
     of = found.operations
     last, first = part.operations[-1], after.operations[0]
     kinds = found.kinds[of.kind[last]], found.kinds[of.kind[first]]
-    idle = sum(span.until - span.since for span in spans(found, after.rank) if span.operation == first and not span.busy)
+    idle = sum(
+        span.until - span.since for span in spans(found, after.rank) if span.operation == first and not span.busy
+    )
     waited = f"waited {duration(idle)} for"
     if kinds == (SENDS, RECEIVES) and of.peer[last] == after.rank:
         several = sum(found.kinds[of.kind[each]] == SENDS for each in part.operations) > 1

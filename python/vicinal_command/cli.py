@@ -7,17 +7,18 @@ checked as early as possible, before any computation and before any file is crea
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import shlex
 import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from vicinal import Error
 
-from . import cli_bench, cli_explain, cli_inputs, cli_reproduce, cli_simulate
+from . import cli_explain, cli_inputs, cli_simulate
 from .inputs import HALO
 from .options import (
     add_common,
@@ -32,13 +33,18 @@ from .options import (
 )
 from .outputs import CommandError, OutputFile
 from .report import Report
-from .tables import Width
+from .tables import Width, listed
 
 USAGE_STATUS = 2
 INTERRUPTED_STATUS = 130
 TERMINATED_STATUS = 143
 VIRTUAL = {"explain": cli_explain.run, "simulate": cli_simulate.run}
 """Commands that plan for virtual ranks."""
+EXTRA = ("elftools", "rich", "scipy")
+"""Modules that the command needs and the library does not."""
+OF_BENCH = {"bench": "benchmarks", "reproduce": "published figures"}
+"""Commands of the package vicinal_bench, which is not part of vicinal's wheel."""
+INSTALL_BENCH = "run `pip install vicinal-bench`, or `pip install ./bench` in the source tree"
 
 
 class Terminated(BaseException):
@@ -93,8 +99,11 @@ def _run(options: argparse.Namespace, line: str) -> int:
         print("vicinal", __version__)
         return 0
     if options.command is None:
-        raise CommandError("no command given: choose preload, spmv, explain, simulate, bench, reproduce, calibrate or strategies; see `vicinal --help`")
-    known = dict(_core.strategies())
+        raise CommandError(
+            "no command given: choose preload, spmv, explain, simulate, bench, reproduce, calibrate or strategies; "
+            "see `vicinal --help`"
+        )
+    _check_installed(options.command)
     if options.command == "strategies":
         every = _core.strategies(complete=True)
         width = max(len(name) for name, _ in every)
@@ -116,8 +125,8 @@ def _run(options: argparse.Namespace, line: str) -> int:
 
         return calibrate.calibrate(
             calibrate.Request(
-                OutputFile(options.file), options.ranks, regions_of(options) or "node/numa", options.quick, options.accept,
-                options.mpi,
+                OutputFile(options.file), options.ranks, regions_of(options) or "node/numa", options.quick,
+                options.accept, options.mpi,
             )
         )
     strategies: Sequence[str] = ()
@@ -132,10 +141,9 @@ def _run(options: argparse.Namespace, line: str) -> int:
         from .plots import plot_file
 
         plot = plot_file(options.plot)
-    if options.command == "bench":
-        return cli_bench.run(options, list(known), json, plot)
-    if options.command == "reproduce":
-        return cli_reproduce.run(options, json)
+    if options.command in OF_BENCH:
+        status: int = options.carry_out(options, json, plot)
+        return status
     if options.command in VIRTUAL:
         return VIRTUAL[options.command](options, strategies, json, plot)
     from . import spmv
@@ -146,6 +154,36 @@ def _run(options: argparse.Namespace, line: str) -> int:
             options.repetitions, options.mpi, json, plot, regions_are_known(options),
         )
     )
+
+
+def _check_installed(command: str) -> None:
+    """Refuses a command that needs a package which is not installed."""
+    missing = [name for name in EXTRA if importlib.util.find_spec(name) is None]
+    if missing:
+        raise CommandError(
+            f'the command needs {listed(missing)}, not installed here: run `pip install "vicinal[command]"`'
+        )
+    if command in OF_BENCH and not _has_benches():
+        raise CommandError(f"{command} is a command of the package vicinal-bench, not installed here: {INSTALL_BENCH}")
+
+
+def _has_benches() -> bool:
+    return importlib.util.find_spec("vicinal_bench") is not None
+
+
+def _add_benches(commands: Any) -> None:
+    """Adds the commands of vicinal_bench. Without that package, they only tell how to install it."""
+    if _has_benches():
+        from vicinal_bench import cli_bench, cli_reproduce
+
+        cli_bench.add_benches(commands)
+        cli_reproduce.add_reproduce(commands)
+        return
+    for name, what in OF_BENCH.items():
+        about = f"{what}, of the package vicinal-bench, not installed here: {INSTALL_BENCH}"
+        # No argument begins with a null byte, so none is an option, and each command line parses.
+        command = commands.add_parser(name, help=about, add_help=False, prefix_chars="\0")
+        command.add_argument("arguments", nargs="*")
 
 
 def _parser() -> Parser:
@@ -174,8 +212,7 @@ def _parser() -> Parser:
     preload.add_argument("program", nargs=argparse.REMAINDER, metavar="COMMAND", help="what to run")
     cli_explain.add_explain(commands)
     cli_simulate.add_simulate(commands)
-    cli_bench.add_benches(commands)
-    cli_reproduce.add_reproduce(commands)
+    _add_benches(commands)
     calibrate = commands.add_parser(
         "calibrate", help="measure what messages cost on this machine, for choosing plans by",
         description="Measure on MPI ranks what messages, copies and handovers cost, and write it as a profile, which "

@@ -16,8 +16,8 @@ def add_explain(commands: Any) -> None:
     """Adds the subcommand `explain`."""
     explain = commands.add_parser(
         "explain", help="predict and count what each strategy would do, at any number of ranks, without MPI",
-        description="Plan a matrix's halo exchange, or a recorded pattern, on virtual ranks under every strategy, prove "
-        "the plans, predict how long they take on a machine, count what they send, and say why the fastest is.",
+        description="Plan a matrix's halo exchange, or a recorded pattern, on virtual ranks under every strategy, "
+        "prove the plans, predict how long they take on a machine, count what they send, and say why the fastest is.",
     )
     add_inputs(explain)
     explain.add_argument("--phases", action="store_true", help="show the predicted time by phase, too")
@@ -37,8 +37,10 @@ def add_explain(commands: Any) -> None:
         "(default host)",
     )
     explain.add_argument(
-        "--device-way", choices=("automatic", "staged", "direct", "shared", "direct-shared", "lent", "direct-lent"), default="automatic",
-        help="with --memory device: how buffers there are moved (docs/gpu.md); by default whichever is fastest by the profile, of those that need no promise",
+        "--device-way", default="automatic",
+        choices=("automatic", "staged", "direct", "shared", "direct-shared", "lent", "direct-lent"),
+        help="with --memory device: how buffers there are moved (docs/gpu.md); by default whichever is fastest by the "
+        "profile, of those that need no promise",
     )
     explain.add_argument("--rank", type=int, metavar="R", help="print rank R's plan under the strategy")
 

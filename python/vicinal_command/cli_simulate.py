@@ -16,13 +16,15 @@ def add_simulate(commands: Any) -> None:
     """Adds the subcommand `simulate`."""
     simulate = commands.add_parser(
         "simulate", help="follow all ranks through an exchange: who waits for what, and where the time goes",
-        description="Plan a matrix's halo exchange, or a recorded pattern, on virtual ranks under every strategy, run the "
-        "plans of all ranks on a machine's profile, event by event, and show where the time goes and who waits for what.",
+        description="Plan a matrix's halo exchange, or a recorded pattern, on virtual ranks under every strategy, run "
+        "the plans of all ranks on a machine's profile, event by event, and show where the time goes and who waits for "
+        "what.",
     )
     add_inputs(simulate)
     simulate.add_argument(
         "--timeline", metavar="FILE",
-        help="write what each rank does, under the strategy or the fastest one, as Chrome trace events (JSON), for Perfetto",
+        help="write what each rank does, under the strategy or the fastest one, as Chrome trace events (JSON), for "
+        "Perfetto",
     )
 
 

@@ -8,7 +8,6 @@ a host of its own. Times are prices of the plans on a machine's profile.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -184,7 +183,8 @@ class _Explanation:
         notes = [
             f"predicted: by the profile {self.profile.name}, until the last rank is done; nothing was run"
             f"{f', of buffers in the memory of GPUs, {self._way()}' if self.request.memory == 'device' else ''}",
-            "busiest rank's: what the rank whose processor is busy longest sends to other regions and receives from them",
+            "busiest rank's: what the rank whose processor is busy longest sends to other regions and receives from "
+            "them",
             f"saved: of the {size(apart)} that pass between regions where each edge's values go apart; each value once "
             f"for each pair of regions is {size(once)}{share}",
             LOCAL_NOTE,
@@ -239,6 +239,6 @@ def _require_room_for_maps(regions: int) -> None:
     available = available_memory()
     if available is not None and needed > available:
         raise CommandError(
-            f"--plot draws maps of {regions:,} × {regions:,} regions, which take about {needed / 1e9:.1f} GB of memory, "
-            f"but {available / 1e9:.1f} GB are available; leave it out, or give larger regions"
+            f"--plot draws maps of {regions:,} × {regions:,} regions, which take about {needed / 1e9:.1f} GB of "
+            f"memory, but {available / 1e9:.1f} GB are available; leave it out, or give larger regions"
         )

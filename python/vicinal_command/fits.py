@@ -95,10 +95,9 @@ def fit_slope(counts: npt.ArrayLike, seconds: npt.ArrayLike) -> float:
 
     `seconds` may have a row for each repetition.
     """
-    n, t = np.asarray(counts, float), np.atleast_2d(np.asarray(seconds, float))
-    t = np.median(t, axis=0)
-    first, second = np.triu_indices(len(n), 1)
-    return max(0.0, float(np.median((t[second] - t[first]) / (n[second] - n[first]))))
+    from scipy.stats import theilslopes
+
+    return max(0.0, float(theilslopes(typical(np.atleast_2d(seconds)), counts)[0]))
 
 
 def fit_port(pairs: npt.ArrayLike, size: float, seconds: npt.ArrayLike, alone: Piece) -> tuple[float, float]:

@@ -67,7 +67,9 @@ def _evenly(ranks: Sequence[int], most: int) -> list[int]:
 
 def _bar(axes: Any, row: int, found: Simulated, rank: int, close: float, seen: dict[str, None]) -> None:
     finished = float(found.finished[rank])
-    axes.broken_barh([(0, finished)], (row - 0.35, 0.7), facecolor=WAITING, hatch="////", edgecolor="white", linewidth=0)
+    axes.broken_barh(
+        [(0, finished)], (row - 0.35, 0.7), facecolor=WAITING, hatch="////", edgecolor="white", linewidth=0
+    )
     by_phase: dict[str, list[list[float]]] = {}
     for span in spans(found, rank):
         if not span.busy:

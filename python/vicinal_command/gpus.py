@@ -50,7 +50,9 @@ def _work(times: Floats, sizes: Sequence[int]) -> dict[str, float]:
 def sentence(gpu: Sequence[str] | None, device: dict[str, Any] | None) -> str:
     """A sentence about the GPU for the output."""
     if gpu is None:
-        return "no GPU (VICINAL_LOG=info says which drivers were looked for): the profile has no prices of device memory"
+        return (
+            "no GPU (VICINAL_LOG=info says which drivers were looked for): the profile has no prices of device memory"
+        )
     if device is None:
         return f"{gpu[0]}: its kernels cannot be compiled here (VICINAL_LOG=info says why), so it has not been measured"
     said = {
@@ -62,5 +64,7 @@ def sentence(gpu: Sequence[str] | None, device: dict[str, Any] | None) -> str:
         f"{duration((work['overhead'] + work['latency']) * 1e6)} and {duration(work['seconds_per_byte'] * 1e9)} per kB"
         for name, work in device.items() if name in said
     ]
-    messages = "is given its addresses: messages have levels of their own" if "levels" in device else "is not given its addresses"
+    messages = "is not given its addresses"
+    if "levels" in device:
+        messages = "is given its addresses: messages have levels of their own"
     return f"{device['name']} ({device['count']} of each host): {'; '.join(parts)}; MPI {messages}"

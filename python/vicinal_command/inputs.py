@@ -132,8 +132,8 @@ def suited(request: VirtualRequest, problem: Problem) -> Sequence[str]:
     for_any = dict(_core.strategies())
     if request.chosen is not None and request.chosen not in for_any:
         raise CommandError(
-            f"the strategy '{request.chosen}' serves exchanges over a whole communicator only: all ranks pass on what is "
-            f"for others, and in {problem.name} not every rank sends to every other"
+            f"the strategy '{request.chosen}' serves exchanges over a whole communicator only: all ranks pass on what "
+            f"is for others, and in {problem.name} not every rank sends to every other"
         )
     return [name for name in request.strategies if name in for_any]
 
@@ -178,7 +178,8 @@ def plan_patterns(
     return interruptible(
         lambda: _core.PlanSet.plan(
             strategy, machine, patterns, element_bytes=element_bytes, profile=profile, shared_memory=shared_memory,
-            one_block=one_block, complete=complete, idle_ranks_lead=idle_ranks_lead, memory=memory, device_way=device_way,
+            one_block=one_block, complete=complete, idle_ranks_lead=idle_ranks_lead, memory=memory,
+            device_way=device_way,
         )
     )
 

@@ -13,6 +13,7 @@ import gzip
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
@@ -68,12 +69,14 @@ REAL = Kind(
     is_whole=False,
 )
 FIELDS: dict[str, Sequence[Kind]] = {
-    "real": [REAL], "double": [REAL], "complex": [REAL, REAL], "integer": [WHOLE], "unsigned-integer": [WHOLE], "pattern": [],
+    "real": [REAL], "double": [REAL], "complex": [REAL, REAL], "integer": [WHOLE], "unsigned-integer": [WHOLE],
+    "pattern": [],
 }
 MIRRORED = {"symmetric": np.positive, "skew-symmetric": np.negative, "hermitian": np.conjugate}
 """Value of entry (j, i), from that of (i, j)."""
 BANNER = re.compile(
-    rf"%%MatrixMarket\s+(?i:matrix\s+(coordinate|array)\s+({'|'.join(FIELDS)})\s+(general|{'|'.join(MIRRORED)}))\s*".encode()
+    rf"%%MatrixMarket\s+(?i:matrix\s+(coordinate|array)\s+({'|'.join(FIELDS)})\s+"
+    rf"(general|{'|'.join(MIRRORED)}))\s*".encode()
 )
 WORD = re.compile(rb"[^ \t\r\n]+")
 WITHOUT_LETTER = re.compile(rb"[+-](?<=[0-9.][+-])")
@@ -126,8 +129,9 @@ class MatrixMarketFile:
         form, field, symmetry = (word.decode().lower() for word in found.groups()) if found else ("", "", "")
         if found is None or (form == "array" and field == "pattern"):
             raise FormatError(
-                "line 1: not a Matrix Market file of a matrix, which begins with %%MatrixMarket matrix, coordinate or array, "
-                f"{', '.join(FIELDS)}, and general, {' or '.join(MIRRORED)}; this begins with {banner[:60].decode(errors='replace')!r}"
+                "line 1: not a Matrix Market file of a matrix, which begins with %%MatrixMarket matrix, coordinate or "
+                f"array, {', '.join(FIELDS)}, and general, {' or '.join(MIRRORED)}; this begins with "
+                f"{banner[:60].decode(errors='replace')!r}"
             )
         line = b"%"
         while line.startswith(b"%") or (line and not line.strip()):
@@ -158,7 +162,9 @@ class MatrixMarketFile:
         filled = 0
         for text, numbers in self._numbers([ROW, COLUMN, *kinds] if before else kinds):
             if filled + len(numbers) > header.stored:
-                raise self._refused(text, header.stored - filled, 0, f"one entry more than the {header.stored:,} of the header")
+                raise self._refused(
+                    text, header.stored - filled, 0, f"one entry more than the {header.stored:,} of the header"
+                )
             outside = (numbers[:, :before] < 1) | (numbers[:, :before] > shape[:before])
             if outside.any():
                 entry, which = np.argwhere(outside)[0]
@@ -173,8 +179,12 @@ class MatrixMarketFile:
             raise EOFError(f"it has {filled:,} of {header.stored:,} entries")
         if header.is_array:
             upper = int(header.symmetry == "skew-symmetric")
-            places[1], places[0] = np.indices(shape[::-1]).reshape(2, -1) if header.symmetry == "general" else np.triu_indices(header.rows, upper)
-        of_entries: Numbers = np.ones(header.stored) if not kinds else values.view(np.complex128 if len(kinds) == 2 else np.float64)[:, 0]
+            is_general = header.symmetry == "general"
+            every = np.indices(shape[::-1]).reshape(2, -1) if is_general else np.triu_indices(header.rows, upper)
+            places[1], places[0] = every
+        of_entries: Numbers = np.ones(header.stored)
+        if kinds:
+            of_entries = values.view(np.complex128 if len(kinds) == 2 else np.float64)[:, 0]
         if header.is_array:
             places, of_entries = places[:, of_entries != 0], of_entries[of_entries != 0]
         if header.symmetry != "general":
@@ -190,7 +200,7 @@ class MatrixMarketFile:
             for found in unusual.finditer(text):
                 end = text.find(b"\n", found.start())
                 line = text[found.start() : end if end >= 0 else len(text)]
-                self._require_words(line, kinds, lambda at=found.start(): text.count(b"\n", 0, at))  # type: ignore[misc]
+                self._require_words(line, kinds, partial(text.count, b"\n", 0, found.start()))
             numbers = np.fromstring(_plain(text), sep=" ") if text.strip() else np.empty(0)
             yield text, numbers.reshape(-1, len(kinds))
             self._line += text.count(b"\n")
@@ -230,15 +240,20 @@ def _with_mirrored(symmetry: str, places: Numbers, values: Numbers) -> tuple[Num
     wrong[wrong] = mirrored(values[wrong]) != values[wrong]
     if wrong.any():
         place = rows[wrong][0] + 1
-        raise FormatError(f"the file says {symmetry}, but its entry ({place}, {place}) differs from its own mirror image")
+        raise FormatError(
+            f"the file says {symmetry}, but its entry ({place}, {place}) differs from its own mirror image"
+        )
     below, above = rows > columns, rows < columns
     if below.any() and above.any():
         size = int(places.max()) + 1
-        twice = np.intersect1d(rows[below] * np.int64(size) + columns[below], columns[above] * np.int64(size) + rows[above])
+        twice = np.intersect1d(
+            rows[below] * np.int64(size) + columns[below], columns[above] * np.int64(size) + rows[above]
+        )
         if twice.size:
             row, column = divmod(int(twice[0]), size)
             raise FormatError(
-                f"the file says {symmetry}, but holds both triangles: the entries ({row + 1}, {column + 1}) and ({column + 1}, {row + 1}) "
+                f"the file says {symmetry}, but holds both triangles: the entries ({row + 1}, {column + 1}) and "
+                f"({column + 1}, {row + 1}) "
                 "each stand for both; leave one out, or write general in its first line"
             )
     places = np.concatenate([places, places[::-1, apart]], axis=1)

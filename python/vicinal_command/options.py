@@ -25,27 +25,6 @@ def positive(text: str) -> int:
     return value
 
 
-def positives(text: str) -> list[int]:
-    """Parses such numbers, separated by commas."""
-    return [positive(part) for part in text.split(",")]
-
-
-def probability(text: str) -> float:
-    """Parses a number from 0 to 1."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number from 0 to 1")
-    return value
-
-
-def probabilities(text: str) -> list[float]:
-    """Parses such numbers, separated by commas."""
-    return [probability(part) for part in text.split(",")]
-
-
 def add_regions(command: argparse.ArgumentParser, standard: str | None) -> None:
     """Adds the options for regions. `standard` is their default; None for virtual ranks."""
     regions = command.add_mutually_exclusive_group()
@@ -68,7 +47,9 @@ def add_common(command: argparse.ArgumentParser, launched: bool) -> None:
 
 def add_wide(command: argparse.ArgumentParser) -> None:
     """Adds the option of every command that shows tables."""
-    command.add_argument("--wide", action="store_true", help="show all columns of tables, however narrow the terminal is")
+    command.add_argument(
+        "--wide", action="store_true", help="show all columns of tables, however narrow the terminal is"
+    )
 
 
 def add_files(command: argparse.ArgumentParser) -> None:
@@ -133,8 +114,8 @@ def add_mpi(command: argparse.ArgumentParser) -> None:
     """Adds the option for the MPI that starts the ranks."""
     command.add_argument(
         "--mpi", metavar="NAME",
-        help="mpich, openmpi, abi (one's library of the MPI standard's own ABI), system (the one on PATH), or the folder of an MPI; by default VICINAL_MPI "
-        "says which, or the first one found is taken",
+        help="mpich, openmpi, abi (one's library of the MPI standard's own ABI), system (the one on PATH), or the "
+        "folder of an MPI; by default VICINAL_MPI says which, or the first one found is taken",
     )
 
 

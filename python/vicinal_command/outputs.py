@@ -144,7 +144,8 @@ def _lines(doing: str, total: float) -> Iterator[Advance]:
 
     def tell() -> None:
         while not is_over.wait(LINE_SECONDS):
-            print(f"vicinal: {doing}: {100 * share:.0f} % after {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
+            took = time.monotonic() - begin
+            print(f"vicinal: {doing}: {100 * share:.0f} % after {took:.0f} s", file=sys.stderr, flush=True)
 
     thread = threading.Thread(target=tell, daemon=True)
     thread.start()

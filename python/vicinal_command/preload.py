@@ -102,7 +102,9 @@ def environment_for(request: Request, path: Path, given: Mapping[str, str]) -> d
     serves.
     """
     environment = dict(given)
-    tools = [each for each in re.split("[: ]+", environment.get("LD_PRELOAD", "")) if each and Path(each).name != LIBRARY]
+    tools = [
+        each for each in re.split("[: ]+", environment.get("LD_PRELOAD", "")) if each and Path(each).name != LIBRARY
+    ]
     environment["LD_PRELOAD"] = ":".join([*tools, str(path)])
     if request.report is not None:
         environment["VICINAL_REPORT"] = str(Path(request.report).absolute())

@@ -90,16 +90,17 @@ def run_ranks(
     folder: Path, program: str, ranks: int, mpi: Mpi, steps: int, doing: str = "exchanging", profile: str | None = None,
     without: Sequence[str] = (),
 ) -> None:
-    """Starts ranks that run `program` of ranks/, waits for their end and shows progress.
+    """Starts ranks that run the module `program`, waits for their end and shows progress.
 
     They are done after `steps` calls of RankProcess.report. `profile` is the profile for the choice
     of plans, if not the environment's. `without` names settings of the environment that do not
     apply.
     """
-    argv = [sys.executable, "-m", f"{__package__}.ranks.{program}", str(folder)]
+    argv = [sys.executable, "-m", program, str(folder)]
     line, environment = command(mpi, ranks, argv)
-    package = str(Path(__file__).resolve().parents[1])
-    paths = [path for path in (os.environ.get("PYTHONPATH"), package) if path]
+    packages = (sys.modules[name].__path__[0] for name in (__package__, program.partition(".")[0]))
+    places = dict.fromkeys(str(Path(package).resolve().parent) for package in packages)
+    paths = [path for path in (os.environ.get("PYTHONPATH"), *places) if path]
     environment.update(PYTHONPATH=os.pathsep.join(paths), PYTHONSAFEPATH="1")
     # There are usually more ranks than cores, so threads of a BLAS would only slow them down.
     environment.setdefault("OMP_NUM_THREADS", "1")

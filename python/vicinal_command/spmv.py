@@ -26,6 +26,7 @@ from .rows import LOCAL_NOTE, Row, make_row
 from .runs import check_regions, find_launcher, run_folder, run_ranks, said_in, write_run
 from .tables import VERIFIED, Column, duration, in_bytes, listed, ratio, show, timed, whole
 
+PROGRAM = f"{__package__}.ranks.spmv"
 BUILDS = 3
 """Number of set-ups of each contestant; the fastest counts."""
 TOLERANCE = 1e-12
@@ -117,7 +118,7 @@ def spmv(request: Request) -> int:
     with run_folder() as folder:
         _write_run(folder, request, matrix, starts)
         steps = len(request.contestants) * (BUILDS + 3 + request.repetitions)
-        run_ranks(folder, "spmv", request.ranks, mpi, steps)
+        run_ranks(folder, PROGRAM, request.ranks, mpi, steps)
         said = said_in(folder)
         rows = _read_results(folder, request, matrix, predicted)
 
@@ -214,17 +215,22 @@ def _share(row: SpmvRow, rows: Sequence[SpmvRow], control: Control) -> str:
 
 def _notes(request: Request, control: Control) -> list[str]:
     return [
-        f"median, quartiles, best: the slowest rank's mean of {request.iterations} exchanges in a row, of {request.repetitions} repetitions, "
-        f"contestants in turn; ratios are those of medians; set-up: the best of {BUILDS}",
+        f"median, quartiles, best: the slowest rank's mean of {request.iterations} exchanges in a row, of "
+        f"{request.repetitions} repetitions, contestants in turn; ratios are those of medians; set-up: the best of "
+        f"{BUILDS}",
         f"automatic: after {SETTLED_AFTER} exchanges, in which it tries its alternatives",
         f"{request.strategies[0] + AGAIN}: a control, the same as {request.strategies[0]}; their medians differ by "
         f"{100 * control['spread']:.1f} %, and smaller differences between others mean nothing",
         f"{BY_HAND}: MPI_Startall and MPI_Waitall of requests set up once, a message for each pair of ranks, the "
-        f"fastest way without vicinal from Python; it and {MPI_OWN} gather with NumPy what they send, and do not count it",
+        f"fastest way without vicinal from Python; it and {MPI_OWN} gather with NumPy what they send, and do not count "
+        "it",
         "empty call: the same calls where nobody needs anything; that much of each exchange is Python's and the "
         "library's own cost, and a compiled program has less of it",
         *(
-            [f"predicted: by the profile {profile_of(None).name}, of one exchange that all ranks begin at once, each region a host"]
+            [
+                f"predicted: by the profile {profile_of(None).name}, of one exchange that all ranks begin at once, "
+                "each region a host"
+            ]
             if request.predicted else []
         ),
         LOCAL_NOTE,

@@ -69,7 +69,9 @@ def show(
     if len(shown) < len(columns):
         left_out = {_in_a_line(column) for column in columns} - {_in_a_line(column) for column in shown}
         notes = [note for note in notes if note.split(":")[0] not in left_out]
-        notes.insert(0, f"shown are {len(shown)} of {len(columns)} columns, for the width of the terminal; --wide shows all")
+        notes.insert(
+            0, f"shown are {len(shown)} of {len(columns)} columns, for the width of the terminal; --wide shows all"
+        )
     for finding in findings:
         console.print(finding, style="bold", highlight=False, markup=False)
     for note in notes:

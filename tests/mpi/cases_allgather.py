@@ -9,7 +9,7 @@ import vicinal
 from cases_family import run_forms, verifier
 from harness import case, expect_error, region_kinds
 from mpi4py import MPI
-from vicinal import _core
+from vicinal import Settings, _core
 
 OTHERS = [name for name, _ in [*_core.strategies(), *_core.strategies(one_block=False, complete=True)]]
 PLANNERS = [name for name, _ in _core.strategies(complete=True) if name not in OTHERS]
@@ -23,7 +23,8 @@ def complete_graphs_by_every_planner(comm: MPI.Intracomm) -> None:
     whole = np.concatenate([rank * 10 + np.arange(count) for rank, count in enumerate(counts)])
     for turn, planner in enumerate(PLANNERS):
         graph = vicinal.Graph.complete(
-            comm, allgather=planner, regions=kinds[turn % 4], local="shared" if turn % 3 else "messages"
+            comm,
+            settings=Settings(allgather=planner, regions=kinds[turn % 4], local="shared" if turn % 3 else "messages"),
         )
         assert graph.sources.tolist() == list(range(comm.size))
         y = np.empty(comm.size, np.int64)
@@ -33,6 +34,8 @@ def complete_graphs_by_every_planner(comm: MPI.Intracomm) -> None:
         run_forms(graph, "allgatherv", x, [y, counts], verifier(y, whole))
         with graph.Neighbor_allgather_init(x[:0], y[:0]) as request:
             assert request.strategy == planner
+        with graph.Neighbor_allgather_init(x[:0], y[:0], strategy="aggregate") as request:
+            assert request.strategy == "aggregate"
         # Alltoalls use the strategy.
         x, y = np.arange(comm.size) + 100 * comm.rank, np.empty(comm.size, np.int64)
         graph.Neighbor_alltoall(x, y)
@@ -57,11 +60,11 @@ def the_communicators_own(comm: MPI.Intracomm) -> None:
         while vicinal.wait_any(started) is not None:
             pass
         assert (y == everybody).all() and (ys == whole).all()
-        for allgather in ("locality-bruck", "aggregate"):
-            one = vicinal.Allgather_init(comm, x, y, allgather=allgather)
-            other = vicinal.Allgatherv_init(comm, xs, [ys, counts], allgather=allgather)
+        for strategy in ("locality-bruck", "aggregate"):
+            one = vicinal.Allgather_init(comm, x, y, strategy=strategy)
+            other = vicinal.Allgatherv_init(comm, xs, [ys, counts], strategy=strategy)
             with one, other:
-                assert one.strategy == other.strategy == allgather
+                assert one.strategy == other.strategy == strategy
                 for _ in range(3):
                     y[:], ys[:] = -1, -1
                     one.start()
@@ -105,15 +108,9 @@ def what_is_refused(comm: MPI.Intracomm) -> None:
     expect_error(
         "info", "over a whole communicator only", lambda: graph.Neighbor_allgather_init(x, y, strategy="ring")
     )
-    expect_error("info", "vicinal_allgather is 'rings', but 'direct', 'nearest-first'", lambda: vicinal.Allgather_init(comm, x, y, allgather="rings"))
-    unknown = (
-        lambda: vicinal.Graph.complete(comm, planner="ring"),
-        lambda: graph.Neighbor_allgather_init(x, y, region="node"),
-    )
-    for wrong in unknown:
-        try:
-            wrong()
-        except TypeError as error:
-            assert "there is no argument" in str(error)
-        else:
-            raise AssertionError("an unknown argument was accepted")
+    words = "vicinal_allgather is 'rings', but 'direct', 'nearest-first'"
+    expect_error("info", words, lambda: vicinal.Allgather_init(comm, x, y, strategy="rings"))
+    words = "give it to a complete graph, or name the planner by strategy"
+    ring = Settings(allgather="ring")
+    expect_error("argument", words, lambda: vicinal.Allgather_init(comm, x, y, settings=ring))
+    expect_error("argument", "give it to a complete graph", lambda: vicinal.Graph(comm, [], [], settings=ring))

@@ -8,6 +8,7 @@ import vicinal
 from harness import case, expect_error, region_kinds
 from mpi4py import MPI
 from numpy.typing import NDArray
+from vicinal import Settings
 
 
 def counts_of(rank: int, size: int) -> list[int]:
@@ -52,8 +53,11 @@ def alltoallv_over_a_communicator(comm: MPI.Intracomm) -> None:
                 if pending is not None:
                     pending.wait()
                 np.testing.assert_array_equal(receive.array, receive.filled(round_, sent=False))
+        radix = Settings(radix=3)
         for strategy in ("automatic", "tuna", "tuna-hierarchical", "aggregate"):
-            with vicinal.Alltoallv_init(comm, send.spec(), receive.spec(), strategy=strategy, radix=3) as request:
+            with vicinal.Alltoallv_init(
+                comm, send.spec(), receive.spec(), strategy=strategy, settings=radix
+            ) as request:
                 assert strategy in ("automatic", request.strategy)
                 for round_ in range(2):
                     send.array[:], receive.array[:] = send.filled(round_, sent=True), -1
@@ -102,7 +106,10 @@ def what_alltoallv_refuses(comm: MPI.Intracomm) -> None:
         words = "entries 0 and 1 share memory"
         expect_error("buffer", words, lambda: vicinal.Alltoallv(comm, side.spec(), heap))
         expect_error("buffer", words, lambda: vicinal.Alltoallv_init(comm, side.spec(), heap))
-    expect_error("info", "vicinal_radix is '1'", lambda: vicinal.Alltoallv_init(comm, side.spec(), side.spec(), radix=1))
+    expect_error(
+        "info", "vicinal_radix is '1'",
+        lambda: vicinal.Alltoallv_init(comm, side.spec(), side.spec(), settings=Settings(radix=1)),
+    )
     complete = vicinal.Graph.complete(comm)
     expect_error(
         "buffer", "in partitions",

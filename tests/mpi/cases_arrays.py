@@ -9,6 +9,7 @@ import numpy as np
 import vicinal
 from harness import Indices, case, few, some_settings, values
 from mpi4py import MPI
+from vicinal import Settings
 
 
 @case
@@ -52,8 +53,8 @@ def layouts_in_turn_and_at_once(comm: MPI.Intracomm) -> None:
     """Each rank may choose its layout, as long as the bytes per index are equal."""
     indices = Indices(comm, 103)
     count, ghosts = len(indices.owned), len(indices.needed)
-    for settings in some_settings(comm.size, 4):
-        halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, in_flight=2, **settings)
+    for settings in some_settings(comm.size, 4, in_flight=2):
+        halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, **settings)
         for turn in range(8):
             wanted = values(indices.needed, (2,)) + turn
             owned = values(indices.owned, (2,)) + turn
@@ -74,7 +75,9 @@ def layouts_in_turn_and_at_once(comm: MPI.Intracomm) -> None:
 @case
 def types(comm: MPI.Intracomm) -> None:
     indices = Indices(comm, 104)
-    halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, strategy="aggregate", regions="blocks:2")
+    halo = vicinal.Halo(
+        comm, (indices.first, indices.last), indices.needed, strategy="aggregate", settings=Settings(regions="blocks:2")
+    )
     for dtype in ["i1", "u2", "i4", "u8", "f2", "f4", "f8", "g", "c8", "c16", "?", ">f8", "S5"]:
         owned, wanted = values(indices.owned).astype(dtype), values(indices.needed).astype(dtype)
         ghosts = halo.exchange(owned)
@@ -138,7 +141,9 @@ def other_arrays(comm: MPI.Intracomm) -> None:
 @case
 def same_arrays_thousands_of_times(comm: MPI.Intracomm) -> None:
     indices = Indices(comm, 106)
-    halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, strategy="two-step", regions="blocks:2")
+    halo = vicinal.Halo(
+        comm, (indices.first, indices.last), indices.needed, strategy="two-step", settings=Settings(regions="blocks:2")
+    )
     x, ghosts = values(indices.owned), np.zeros(len(indices.needed))
     for turn in range(400 if few(comm.size) else 40):
         x += 1

@@ -15,6 +15,7 @@ import numpy as np
 import vicinal
 from harness import case, expect_error, skip
 from mpi4py import MPI
+from vicinal import Settings
 
 SETTLED = 220
 """Number of executions after which a contest of four alternatives is over."""
@@ -25,7 +26,8 @@ def ring(comm: MPI.Intracomm, regions: str = "blocks:2") -> vicinal.Graph:
     messages."""
     shifts = (-2, -1, 1, 2)
     sources = [(comm.rank - shift) % comm.size for shift in shifts]
-    return vicinal.Graph(comm, sources, [(comm.rank + shift) % comm.size for shift in shifts], regions=regions)
+    destinations = [(comm.rank + shift) % comm.size for shift in shifts]
+    return vicinal.Graph(comm, sources, destinations, settings=Settings(regions=regions))
 
 
 def exchange(comm: MPI.Intracomm, request: vicinal.Request, x: Any, y: Any, turns: int) -> None:
@@ -42,7 +44,7 @@ def exchange(comm: MPI.Intracomm, request: vicinal.Request, x: Any, y: Any, turn
 def strategy_of(comm: MPI.Intracomm, graph: vicinal.Graph, turns: int = 2, **settings: Any) -> str:
     """Returns the strategy after some executions, which must be equal on all ranks."""
     x, y = np.zeros(4), np.zeros(4)
-    with graph.Neighbor_alltoall_init(x, y, **settings) as request:
+    with graph.Neighbor_alltoall_init(x, y, settings=Settings(**settings)) as request:
         exchange(comm, request, x, y, turns)
         found = comm.allgather(request.strategy)
     assert len(set(found)) == 1, found
@@ -137,12 +139,12 @@ def measuring_while_running_ends_alike(comm: MPI.Intracomm) -> None:
 @case
 def allgathers_are_measured(comm: MPI.Intracomm) -> None:
     everybody = np.arange(comm.size)
-    complete = vicinal.Graph.complete(comm, regions="blocks:2")
-    neighbors = vicinal.Graph(comm, everybody, everybody, regions="blocks:2")
+    complete = vicinal.Graph.complete(comm, settings=Settings(regions="blocks:2"))
+    neighbors = vicinal.Graph(comm, everybody, everybody, settings=Settings(regions="blocks:2"))
     x, y = np.zeros(3), np.zeros(3 * comm.size)
     for graph in complete, neighbors:
         for choice in "measure", "adaptive":
-            with graph.Neighbor_allgather_init(x, y, choice=choice) as request:
+            with graph.Neighbor_allgather_init(x, y, settings=Settings(choice=choice)) as request:
                 for turn in range(SETTLED):
                     x[:] = comm.rank + 1000 * turn + np.arange(3) / 10
                     request.start()
@@ -157,7 +159,8 @@ def partitions_are_not_measured(comm: MPI.Intracomm) -> None:
     graph = ring(comm)
     x, y = np.arange(8.0), np.zeros(8)
     one = [2] * 4
-    with graph.Neighbor_alltoallv_partitioned_init([x, one], [y, one], 2, 1, choice="measure") as request:
+    measured = Settings(choice="measure")
+    with graph.Neighbor_alltoallv_partitioned_init([x, one], [y, one], 2, 1, settings=measured) as request:
         assert request.strategy == "automatic"
         request.start()
         for neighbor in range(4):
@@ -172,8 +175,9 @@ def strategies_that_cannot_serve_leave_it_to_automatic(comm: MPI.Intracomm) -> N
     ends = [(comm.rank - 1) % comm.size], [(comm.rank + 1) % comm.size]
     x, y = np.array([comm.rank + 1.0]), np.zeros(1)
     graph = vicinal.Graph(comm, *ends, strategy="distance-halving")
-    for more in {}, {"choice": "measure"}, {"strategy": "distance-halving"}:
-        with graph.Neighbor_alltoall_init(x, y, **more) as request:
+    more: list[dict[str, Any]] = [{}, {"settings": Settings(choice="measure")}, {"strategy": "distance-halving"}]
+    for each in more:
+        with graph.Neighbor_alltoall_init(x, y, **each) as request:
             assert request.strategy != "distance-halving"
             request.start()
             request.wait()

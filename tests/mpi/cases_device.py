@@ -11,6 +11,7 @@ import vicinal
 from device_arrays import DOUBLE, DeviceArray, OnlyDlpackOnDevice, ask, count
 from harness import Indices, case, expect_error, some_settings, values
 from mpi4py import MPI
+from vicinal import Settings
 
 
 @case
@@ -53,19 +54,22 @@ def ways(comm: MPI.Intracomm) -> None:
     indices = Indices(comm, 306)
     wanted = values(indices.needed)
     for way in ("staged", "shared"):
-        halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, local="shared", device_way=way)
+        halo = vicinal.Halo(
+            comm, (indices.first, indices.last), indices.needed, settings=Settings(local="shared", device_way=way)
+        )
         ghosts = DeviceArray(np.zeros(len(wanted)))
         halo.exchange(DeviceArray(values(indices.owned)), ghosts)
         np.testing.assert_array_equal(ghosts.get(), wanted)
-    expect_error(
-        "info", "vicinal_device_way", lambda: vicinal.Halo(comm, (0, 0), [], device_way="by post")  # type: ignore[arg-type]
-    )
+    by_post = Settings(device_way="by post")
+    expect_error("info", "vicinal_device_way", lambda: vicinal.Halo(comm, (0, 0), [], settings=by_post))
 
 
 @case
 def blocks_and_vectors(comm: MPI.Intracomm) -> None:
     indices = Indices(comm, 302)
-    halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, strategy="aggregate", regions="blocks:2")
+    halo = vicinal.Halo(
+        comm, (indices.first, indices.last), indices.needed, strategy="aggregate", settings=Settings(regions="blocks:2")
+    )
     wanted = values(indices.needed, (3,))
     for order in (np.ascontiguousarray, np.asfortranarray):
         owned, ghosts = DeviceArray(order(values(indices.owned, (3,)))), DeviceArray(order(np.zeros(wanted.shape)))
@@ -87,7 +91,7 @@ def by_dlpack(comm: MPI.Intracomm) -> None:
 @case
 def collectives(comm: MPI.Intracomm) -> None:
     following, before = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
-    graph = vicinal.Graph(comm, [before], [following], regions="blocks:2")
+    graph = vicinal.Graph(comm, [before], [following], settings=Settings(regions="blocks:2"))
     for wrap in (lambda array: array, OnlyDlpackOnDevice):
         x, y = DeviceArray(np.arange(4.0) + 10 * comm.rank), DeviceArray(np.zeros(4))
         graph.Neighbor_alltoall(wrap(x), wrap(y))
@@ -106,7 +110,9 @@ def collectives_that_go_by_messages(comm: MPI.Intracomm) -> None:
     device."""
     following, before = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
     for strategy in ("direct", "aggregate"):
-        graph = vicinal.Graph(comm, [before, comm.rank], [comm.rank, following], regions="blocks:2", strategy=strategy)
+        graph = vicinal.Graph(
+            comm, [before, comm.rank], [comm.rank, following], strategy=strategy, settings=Settings(regions="blocks:2")
+        )
         came = [before, comm.rank] if comm.size > 1 else [0, 0]
         for number in range(12):
             x = np.arange(6.0) + 10 * comm.rank + number
@@ -164,7 +170,9 @@ def sparse_exchanges(comm: MPI.Intracomm) -> None:
 def what_is_in_flight_is_kept_alive(comm: MPI.Intracomm) -> None:
     indices = Indices(comm, 304)
     # With one exchange in flight, all internal memory exists from the first exchange on.
-    halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, strategy="direct", in_flight=1)
+    halo = vicinal.Halo(
+        comm, (indices.first, indices.last), indices.needed, strategy="direct", settings=Settings(in_flight=1)
+    )
     wanted = values(indices.needed)
     ghosts = DeviceArray(np.zeros(len(wanted)))
     halo.exchange(DeviceArray(values(indices.owned)), ghosts)

@@ -9,13 +9,14 @@ import vicinal
 from harness import case, expect_error, region_kinds
 from mpi4py import MPI
 from numpy.typing import NDArray
+from vicinal import Settings
 
 METHODS = ["automatic", "personalized", "nonblocking", "locality", "locality-personalized"]
 
 
-def all_settings(size: int) -> list[dict[str, Any]]:
+def all_settings(size: int) -> list[Settings]:
     return [
-        {"method": method, "regions": regions, "local": local}
+        Settings(exchange=method, regions=regions, local=local)
         for i, method in enumerate(METHODS)
         for regions in region_kinds(size)[i % 2 :]
         for local in ("shared", "messages")
@@ -36,7 +37,7 @@ def exchange_of_random_messages(comm: MPI.Intracomm) -> None:
         dtype = types[seed % len(types)]
         sent = random_messages(comm, seed, dtype)
         expected = {rank: theirs[comm.rank] for rank, theirs in enumerate(comm.allgather(sent)) if comm.rank in theirs}
-        received = vicinal.sparse_exchange(comm, sent, **settings)
+        received = vicinal.sparse_exchange(comm, sent, settings=settings)
         assert list(received) == list(expected), (settings, list(received), list(expected))
         for rank, array in expected.items():
             assert received[rank].dtype == array.dtype, (received[rank].dtype, array.dtype)
@@ -62,7 +63,7 @@ def query_of_random_requests(comm: MPI.Intracomm) -> None:
             seen.append(rank)
             return request[::2] * 0.5 + comm.rank
 
-        replies = vicinal.sparse_query(comm, asked, answer, **settings)
+        replies = vicinal.sparse_query(comm, asked, answer, settings=settings)
         askers = [rank for rank, theirs in enumerate(comm.allgather(list(asked))) if comm.rank in theirs]
         assert seen == askers
         assert list(replies) == sorted(asked)
@@ -92,12 +93,19 @@ def exchanges_that_do_not_fit(comm: MPI.Intracomm) -> None:
         expect_error(
             "datatype", "different types", lambda: vicinal.sparse_exchange(comm, {0: np.zeros(2, "i4" if mine else "f4")})
         )
+        methods = {True: Settings(exchange="locality"), False: Settings(exchange="nonblocking")}
         expect_error(
             "info", "; all ranks must give the same",
-            lambda: vicinal.sparse_exchange(comm, {}, method="locality" if mine else "nonblocking"),
+            lambda: vicinal.sparse_exchange(comm, {}, settings=methods[mine]),
         )
-    expect_error("info", "vicinal_exchange is 'fastest', but 'automatic', 'personalized'", lambda: vicinal.sparse_exchange(comm, {}, method="fastest"))
-    expect_error("topology", "not known", lambda: vicinal.sparse_exchange(comm, {}, regions="islands"))
+    for kind, words, settings in [
+        ("info", "vicinal_exchange is 'fastest', but 'automatic', 'personalized'", Settings(exchange="fastest")),
+        ("topology", "not known", Settings(regions="islands")),
+    ]:
+        expect_error(kind, words, lambda settings=settings: vicinal.sparse_exchange(comm, {}, settings=settings))
+    choice, words = Settings(choice="measure"), "a sparse exchange cannot use the setting choice; give it to a halo or"
+    expect_error("argument", words, lambda: vicinal.sparse_exchange(comm, {}, settings=choice))
+    expect_error("argument", words, lambda: vicinal.sparse_query(comm, {}, lambda rank, asked: asked, settings=choice))
 
 
 @case

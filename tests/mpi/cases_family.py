@@ -11,7 +11,7 @@ import vicinal
 from cases_graph import Edges
 from harness import case, expect_error, region_kinds, skip
 from mpi4py import MPI
-from vicinal import _core
+from vicinal import Settings, _core
 from numpy.typing import NDArray
 
 STRATEGIES = [name for name, _ in _core.strategies()]  # includes those without a reverse
@@ -75,7 +75,8 @@ def all_forms_on_random_edges(comm: MPI.Intracomm) -> None:
         edges = Edges.random(comm, 500 + turn)
         origins = pairs(comm, edges)
         out, count = len(edges.destinations), 3
-        graph = vicinal.Graph(comm, edges.sources, edges.destinations, strategy=strategy, regions=kinds[turn % 3])
+        settings = Settings(regions=kinds[turn % 3])
+        graph = vicinal.Graph(comm, edges.sources, edges.destinations, strategy=strategy, settings=settings)
         assert graph.sources.tolist() == edges.sources
 
         def whole(blocks: list[NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -104,7 +105,7 @@ def all_forms_on_random_edges(comm: MPI.Intracomm) -> None:
 def settings_of_a_persistent_allgather(comm: MPI.Intracomm) -> None:
     """Each block travels once to each region, independent of the number of receivers there."""
     everybody = np.arange(comm.size)
-    graph = vicinal.Graph(comm, everybody, everybody, regions=region_kinds(comm.size)[0])
+    graph = vicinal.Graph(comm, everybody, everybody, settings=Settings(regions=region_kinds(comm.size)[0]))
     x, y = np.array([comm.rank + 0.5]), np.zeros(comm.size)
     for strategy in STRATEGIES:
         with graph.Neighbor_allgather_init(x, y, strategy=strategy) as request:
@@ -123,7 +124,7 @@ def cartesian_topologies(comm: MPI.Intracomm) -> None:
     for periods in ([True, False], [False, True], [True, True]):
         dims = MPI.Compute_dims(comm.size, 2)
         cart = comm.Create_cart(dims, periods)
-        graph = vicinal.Graph.from_topology(cart, regions=region_kinds(comm.size)[0])
+        graph = vicinal.Graph.from_topology(cart, settings=Settings(regions=region_kinds(comm.size)[0]))
         around = [neighbour for d in range(2) for neighbour in cart.Shift(d, 1)]
         assert graph.sources.tolist() == graph.destinations.tolist() == around
         # A value from one direction was sent in the opposite one.
@@ -167,7 +168,7 @@ def other_topologies(comm: MPI.Intracomm) -> None:
 def many_nonblocking_calls(comm: MPI.Intracomm) -> None:
     edges = Edges.random(comm, 550)
     origins = pairs(comm, edges)
-    graph = vicinal.Graph(comm, edges.sources, edges.destinations, in_flight=2)
+    graph = vicinal.Graph(comm, edges.sources, edges.destinations, settings=Settings(in_flight=2))
     x = [np.array([comm.rank + 100 * k]) for k in range(7)]
     y = [np.zeros(len(origins), np.int64) for _ in range(7)]
     requests = [graph.Ineighbor_allgather(x[k], y[k]) for k in range(7)]

@@ -11,6 +11,7 @@ import vicinal
 from gpu_arrays import Library, libraries
 from harness import Indices, case, skip, some_settings, values
 from mpi4py import MPI
+from vicinal import Settings
 
 LIBRARIES = libraries()
 
@@ -26,9 +27,9 @@ def exchange_halos(comm: MPI.Intracomm, of: Library) -> None:
     indices = Indices(comm, 401, total=4000)
     wanted = values(indices.needed)
     for way in ("staged", "shared", "lent"):
-        for settings in some_settings(comm.size, 3):
+        for settings in some_settings(comm.size, 3, device_way=way):
             sent = []  # kept until the halo is gone on all ranks
-            halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, **settings, device_way=way)
+            halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, **settings)
             for number in range(3):
                 owned, ghosts = of.put(values(indices.owned) + number), of.put(np.zeros(len(wanted)))
                 sent.append(owned)
@@ -138,7 +139,8 @@ def of_all_streams(comm: MPI.Intracomm, count: int, check: Callable[[Streamed], 
     needed = np.arange(count) + (comm.rank + 1) % comm.size * count
     for way in ("staged", "shared", "lent"):
         for name, (stream, write) in streams.items():
-            halo = vicinal.Halo(comm, (comm.rank * count, comm.rank * count + count), needed, device_way=way, in_flight=1)
+            rows = (comm.rank * count, comm.rank * count + count)
+            halo = vicinal.Halo(comm, rows, needed, settings=Settings(device_way=way, in_flight=1))
             owned, ghosts = (LIBRARIES[name].put(np.zeros(count)) for _ in range(2))
             check(Streamed(halo, name, stream, write, owned, ghosts))
             del halo

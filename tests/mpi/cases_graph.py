@@ -13,6 +13,7 @@ import vicinal
 from harness import STRATEGIES, case, expect_error, region_kinds, skip, some_settings
 from mpi4py import MPI
 from numpy.typing import NDArray
+from vicinal import Settings
 
 
 @dataclass
@@ -75,8 +76,9 @@ def fill(comm: MPI.Intracomm, size: int, turn: int) -> NDArray[np.float64]:
 def graphs_from_one_side(comm: MPI.Intracomm) -> None:
     for seed in range(700, 706):
         edges = Edges.random(comm, seed)
-        from_destinations = vicinal.Graph.from_destinations(comm, edges.destinations, regions="blocks:3")
-        from_sources = vicinal.Graph.from_sources(comm, edges.sources, exchange="nonblocking")
+        blocks, nonblocking = Settings(regions="blocks:3"), Settings(exchange="nonblocking")
+        from_destinations = vicinal.Graph.from_destinations(comm, edges.destinations, settings=blocks)
+        from_sources = vicinal.Graph.from_sources(comm, edges.sources, settings=nonblocking)
         assert from_destinations.destinations.tolist() == list(edges.destinations)
         assert from_destinations.sources.tolist() == sorted(edges.sources)
         assert from_sources.sources.tolist() == list(edges.sources)
@@ -93,7 +95,8 @@ def random_edges_under_every_strategy(comm: MPI.Intracomm) -> None:
         rng = np.random.default_rng([seed, comm.rank])
         for regions in region_kinds(comm.size):
             for local in ("shared", "messages"):
-                graph = vicinal.Graph(comm, edges.sources, edges.destinations, regions=regions, local=local)
+                settings = Settings(regions=regions, local=local)
+                graph = vicinal.Graph(comm, edges.sources, edges.destinations, settings=settings)
                 out, into = spread(edges.sendcounts, rng), spread(edges.recvcounts, rng)
                 x = np.zeros(length(edges.sendcounts, out))
                 y = np.zeros(length(edges.recvcounts, into))
@@ -141,7 +144,7 @@ def items_with_identity(comm: MPI.Intracomm) -> None:
     region."""
     others = [rank for rank in range(comm.size)]
     labels = region_kinds(comm.size)[0]
-    graph = vicinal.Graph(comm, others, others, strategy="aggregate", regions=labels)
+    graph = vicinal.Graph(comm, others, others, strategy="aggregate", settings=Settings(regions=labels))
     x = np.tile(fill(comm, 2, 0), comm.size)
     y = np.zeros(2 * comm.size)
     counts = [2] * comm.size
@@ -220,7 +223,7 @@ def ranks_without_neighbours_may_skip(comm: MPI.Intracomm) -> None:
         skip("needs 3 ranks")
     last = comm.size - 1
     edges = {0: ([last], [last]), last: ([0], [0])}.get(comm.rank, ([], []))
-    graph = vicinal.Graph(comm, *edges, strategy="aggregate", regions="blocks:2")
+    graph = vicinal.Graph(comm, *edges, strategy="aggregate", settings=Settings(regions="blocks:2"))
     if edges == ([], []):
         return
     x, y = np.array([comm.rank + 0.5]), np.zeros(1)

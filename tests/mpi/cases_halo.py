@@ -6,6 +6,7 @@ import numpy as np
 import vicinal
 from harness import Indices, all_settings, case, few, region_kinds, some_settings, values
 from mpi4py import MPI
+from vicinal import Settings
 
 
 def check_all_ways(halo: vicinal.Halo, indices: Indices) -> None:
@@ -57,7 +58,9 @@ def ranks_that_exchange_nothing_lead(comm: MPI.Intracomm) -> None:
     owned = [comm.rank] if comm.rank in holders else []
     needed = [rank for rank in holders if owned and rank != comm.rank]
     for strategy in ("automatic", "aggregate", "two-step"):
-        halo = vicinal.Halo(comm, owned, needed, strategy=strategy, regions="blocks:2", idle_ranks="lead")
+        halo = vicinal.Halo(
+            comm, owned, needed, strategy=strategy, settings=Settings(regions="blocks:2", idle_ranks="lead")
+        )
         for turn in range(3):
             exchanges = [halo.start(np.array(owned, float) + 100 * turn + 1000 * k) for k in range(2)]
             for k, exchange in enumerate(exchanges):
@@ -79,7 +82,9 @@ def nothing_to_exchange(comm: MPI.Intracomm) -> None:
 @case
 def maps_and_reports(comm: MPI.Intracomm) -> None:
     indices = Indices(comm, 30, by_range=False)
-    halo = vicinal.Halo(comm, indices.owned, indices.needed, strategy="aggregate", regions=region_kinds(comm.size)[0])
+    halo = vicinal.Halo(
+        comm, indices.owned, indices.needed, strategy="aggregate", settings=Settings(regions=region_kinds(comm.size)[0])
+    )
     assert halo.owned_count == len(indices.owned) and halo.ghost_count == len(indices.needed)
     received = halo.receive_map
     assert sorted(received) == sorted(set(indices.owners.tolist()))
@@ -104,8 +109,8 @@ def maps_and_reports(comm: MPI.Intracomm) -> None:
 @case
 def several_in_flight(comm: MPI.Intracomm) -> None:
     indices = Indices(comm, 40)
-    for settings in some_settings(comm.size, 4):
-        halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, in_flight=3, **settings)
+    for settings in some_settings(comm.size, 4, in_flight=3):
+        halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, **settings)
         for turn in range(6):
             vectors = [values(indices.owned) + 1000 * (turn + k) for k in range(3)]
             exchanges = [halo.start(vector) for vector in vectors]

@@ -9,6 +9,7 @@ import numpy as np
 import vicinal
 from harness import case, expect_error
 from mpi4py import MPI
+from vicinal import Settings
 
 ANY_KIND = ("argument", "buffer", "communicator", "count", "datatype", "info", "operation", "request")
 
@@ -54,22 +55,37 @@ def indices_by_position_or_without_order(comm: MPI.Intracomm) -> None:
 @case
 def settings_of_other_kinds(comm: MPI.Intracomm) -> None:
     owned = (comm.rank, comm.rank + 1)
-    graph = vicinal.Graph(comm, [comm.rank], [comm.rank])
-    for name, meant in {"strateg": "strategy", "region": "regions", "inflight": "in_flight"}.items():
-        told = f"there is no argument '{name}' (did you mean '{meant}'?); the settings are"
-        expect_type_error(told, lambda name=name: vicinal.Halo(comm, owned, [], **{name: "direct"}))
-        expect_type_error(told, lambda name=name: vicinal.Graph(comm, [], [], **{name: "direct"}))
+    graph: Any = vicinal.Graph(comm, [comm.rank], [comm.rank])
+    halo: Any = vicinal.Halo
+    make: Any = Settings
     one = np.zeros(1)
-    expect_type_error("did you mean 'allgather'", lambda: graph.Neighbor_allgather_init(one, one, algather="ring"))
-    expect_type_error("'zzz'; the settings", lambda: graph.Neighbor_allgather_init(one, one, zzz=1))
-    for words, setting in {
-        "regions is a set": {"regions": {0, 1}},
-        "regions is {0: 0}": {"regions": {0: 0}},
-        "regions holds float64, such as 0.5": {"regions": [0.5] * comm.size},
-        "wisdom is 3; give the path of a file": {"wisdom": 3},
-        "bias['direct'] is 'x'; give a number above 0": {"bias": {"direct": "x"}},
+    expect_type_error("unexpected keyword argument 'region'", lambda: make(region="node"))
+    expect_type_error("positional argument", lambda: make("node"))
+    expect_type_error("unexpected keyword argument 'regions'", lambda: halo(comm, owned, [], regions="node"))
+    expect_type_error("unexpected keyword argument 'zzz'", lambda: graph.Neighbor_allgather_init(one, one, zzz=1))
+    for words, wrong in {
+        "settings is {'regions': 'node'}; give a vicinal.Settings": {"regions": "node"},
+        "settings is 'node'; give a vicinal.Settings": "node",
+        "settings is <class 'vicinal._settings.Settings'>; give a vicinal.Settings": Settings,
     }.items():
-        expect_error("argument", words, lambda setting=setting: vicinal.Halo(comm, owned, [], **setting))
+        actions: Sequence[Callable[[Any], Any]] = (
+            lambda wrong: halo(comm, owned, [], settings=wrong),
+            lambda wrong: vicinal.Graph(comm, [], [], settings=wrong),
+            lambda wrong: vicinal.Graph.complete(comm, settings=wrong),
+            lambda wrong: graph.Neighbor_alltoall_init(one, one, settings=wrong),
+            lambda wrong: vicinal.Allgather_init(comm, one, np.zeros(comm.size), settings=wrong),
+            lambda wrong: vicinal.sparse_exchange(comm, {}, settings=wrong),
+        )
+        for act in actions:
+            expect_type_error(words, lambda act=act, wrong=wrong: act(wrong))
+    for words, setting in {
+        "regions is a set": make(regions={0, 1}),
+        "regions is {0: 0}": make(regions={0: 0}),
+        "regions holds float64, such as 0.5": make(regions=[0.5] * comm.size),
+        "wisdom is 3; give the path of a file": make(wisdom=3),
+        "bias['direct'] is 'x'; give a number above 0": make(bias={"direct": "x"}),
+    }.items():
+        expect_error("argument", words, lambda setting=setting: vicinal.Halo(comm, owned, [], settings=setting))
     expect_type_error("regions is None; give a text", lambda: vicinal.set_regions(comm, None))  # type: ignore[arg-type]
 
 

@@ -9,13 +9,15 @@ import vicinal
 from cases_graph import Edges, expected, fill
 from harness import STRATEGIES, case, expect_error, region_kinds
 from mpi4py import MPI
+from vicinal import Settings
 
 
 @case
 def partitions_marked_by_threads(comm: MPI.Intracomm) -> None:
     for seed, strategy in enumerate(STRATEGIES):
         edges = Edges.random(comm, 500 + seed)
-        graph = vicinal.Graph(comm, edges.sources, edges.destinations, regions=region_kinds(comm.size)[seed % 3])
+        settings = Settings(regions=region_kinds(comm.size)[seed % 3])
+        graph = vicinal.Graph(comm, edges.sources, edges.destinations, settings=settings)
         sendcounts, recvcounts = 6 * edges.sendcounts, 6 * edges.recvcounts
         ready = np.array([1 + edge % 3 for edge in range(len(sendcounts))], np.int32)
         x, y = np.zeros(sendcounts.sum()), np.zeros(recvcounts.sum())

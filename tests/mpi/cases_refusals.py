@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import vicinal
 from harness import Indices, case, expect_error, region_kinds, skip, values
 from mpi4py import MPI
+from vicinal import Settings
 
 
 def others_say(comm: MPI.Intracomm, faulty: int, kind: str, own: str) -> tuple[str, str]:
@@ -51,21 +54,22 @@ def arguments_of_one_rank(comm: MPI.Intracomm) -> None:
     refused("argument", "two whole numbers", {"owned": (0, "b")}, {})
     refused("argument", "2 owners", {"owners": [0, 0], "needed": [0]}, {"owners": []})
     refused("info", "vicinal_strategy is 'fastest', but 'direct', 'nearest-first'", {"strategy": "fastest"}, {})
-    refused("info", "vicinal_local", {"local": "pigeons"}, {})
-    refused("info", "vicinal_in_flight", {"in_flight": 9}, {})
-    refused("info", "vicinal_choice is 'guess', but 'adaptive'", {"choice": "guess"}, {})
-    refused("info", "vicinal_bias is 'direct', but a list as", {"bias": "direct"}, {})
-    refused("info", "vicinal_bias is 'fastest:1.0', but", {"bias": {"fastest": 1}}, {})
-    refused("argument", "whole numbers", {"regions": ["here"]}, {})
+    refused("info", "vicinal_local", {"settings": Settings(local="pigeons")}, {})
+    refused("info", "vicinal_in_flight", {"settings": Settings(in_flight=9)}, {})
+    refused("info", "vicinal_choice is 'guess', but 'adaptive'", {"settings": Settings(choice="guess")}, {})
+    refused("info", "vicinal_bias is 'direct', but a list as", {"settings": Settings(bias="direct")}, {})
+    refused("info", "vicinal_bias is 'fastest:1.0', but", {"settings": Settings(bias={"fastest": 1})}, {})
+    refused("argument", "whole numbers", {"settings": Settings(regions=["here"])}, {})
 
 
 @case
 def settings_on_all_ranks(comm: MPI.Intracomm) -> None:
     owned = (comm.rank, comm.rank + 1)
     expect_error("info", "direct", lambda: vicinal.Halo(comm, owned, [], strategy="fastest"))
-    expect_error("topology", "labels", lambda: vicinal.Halo(comm, owned, [], regions=[0] * (comm.size + 1)))
-    expect_error("topology", "not known", lambda: vicinal.Halo(comm, owned, [], regions="islands"))
-    expect_error("topology", "labels", lambda: vicinal.Graph(comm, [], [], regions="list:0" + ",0" * comm.size))
+    one_more, listed = Settings(regions=[0] * (comm.size + 1)), Settings(regions="list:0" + ",0" * comm.size)
+    expect_error("topology", "labels", lambda: vicinal.Halo(comm, owned, [], settings=one_more))
+    expect_error("topology", "not known", lambda: vicinal.Halo(comm, owned, [], settings=Settings(regions="islands")))
+    expect_error("topology", "labels", lambda: vicinal.Graph(comm, [], [], settings=listed))
     expect_error("topology", "not known", lambda: vicinal.set_regions(comm, "islands"))
     if comm.size > 1:
         strategy = "direct" if comm.rank else "aggregate"
@@ -135,7 +139,7 @@ def operators_that_do_not_fit(comm: MPI.Intracomm) -> None:
 @case
 def states_that_do_not_fit(comm: MPI.Intracomm) -> None:
     indices = Indices(comm, 401)
-    halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, in_flight=2)
+    halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, settings=Settings(in_flight=2))
     exchanges = [halo.start(values(indices.owned)) for _ in range(2)]
     expect_error("request", "in flight", lambda: halo.start(values(indices.owned)))
     halo.wait()
@@ -162,7 +166,7 @@ def all_to_alls_that_do_not_fit(comm: MPI.Intracomm) -> None:
     faulty = size - 1
     fine = np.zeros(4)
     for regions in region_kinds(size):
-        graph = vicinal.Graph(comm, [left], [right], regions=regions)
+        graph = vicinal.Graph(comm, [left], [right], settings=Settings(regions=regions))
         read_only = np.zeros(4)
         read_only.flags.writeable = False
         for words, kind, send, receive in [
@@ -200,7 +204,8 @@ def all_to_alls_that_do_not_fit(comm: MPI.Intracomm) -> None:
                 assert error.kind == "remote"
         comm.Barrier()
         y = np.zeros(1)
-        request = vicinal.Graph(comm, [left], [right], regions=regions).Neighbor_alltoallv_init(np.array([rank + 1.0]), y)
+        graph = vicinal.Graph(comm, [left], [right], settings=Settings(regions=regions))
+        request = graph.Neighbor_alltoallv_init(np.array([rank + 1.0]), y)
         request.start()
         request.wait()
         assert y[0] == left + 1
@@ -249,17 +254,27 @@ def settings_that_differ(comm: MPI.Intracomm) -> None:
         skip("needs 2 ranks")
     last = comm.size - 1
     ring = [(comm.rank - 1) % comm.size], [(comm.rank + 1) % comm.size]
-    differing = {
-        "strategy": ("aggregate", "direct"), "allgather": ("ring", "bruck"), "local": ("shared", "messages"),
-        "split_bytes": (100, 200), "radix": (0, 3), "in_flight": (1, 8),
-        "regions": ("blocks:1", "blocks:2"), "exchange": ("locality", "personalized"),
+    differing: dict[str, tuple[Any, Any]] = {
+        "local": ("shared", "messages"), "split_bytes": (100, 200), "radix": (0, 3), "in_flight": (1, 8),
+        "regions": ("blocks:1", "blocks:2"),
         "progress": ("relaxed", "strict"), "choice": ("measure", "estimate"), "bias": ("direct:2", "direct:3"),
         "wisdom": ("/nonexistent/a", "/nonexistent/b"),
     }
     for name, (common, other) in differing.items():
         told = f"vicinal_{name} is '{common}' on rank 0, but '{other}' on rank {last}"
-        setting = {name: other if comm.rank == last else common}
-        expect_error("info", told, lambda setting=setting: vicinal.Graph(comm, *ring, **setting))
+        settings = Settings(**{name: other if comm.rank == last else common})
+        expect_error("info", told, lambda settings=settings: vicinal.Graph(comm, *ring, settings=settings))
+    mine = 1 if comm.rank == last else 0
+    strategy = ("aggregate", "direct")[mine]
+    allgather = Settings(allgather=("ring", "bruck")[mine])
+    exchange = Settings(exchange=("locality", "personalized")[mine])
+    told = "vicinal_{} is '{}' on rank 0, but '{}' on rank {}"
+    expect_error("info", told.format("strategy", "aggregate", "direct", last),
+                 lambda: vicinal.Graph(comm, *ring, strategy=strategy))
+    expect_error("info", told.format("allgather", "ring", "bruck", last),
+                 lambda: vicinal.Graph.complete(comm, settings=allgather))
+    expect_error("info", told.format("exchange", "locality", "personalized", last),
+                 lambda: vicinal.Graph.from_sources(comm, ring[0], settings=exchange))
 
 
 @case
@@ -307,7 +322,9 @@ def waiting_for_any_forgets_what_has_failed(comm: MPI.Intracomm) -> None:
         skip("needs 2 ranks")
     last = comm.size - 1
     following, preceding = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
-    halo = vicinal.Halo(comm, (comm.rank, comm.rank + 1), [following, preceding], in_flight=1, strategy="direct")
+    halo = vicinal.Halo(
+        comm, (comm.rank, comm.rank + 1), [following, preceding], strategy="direct", settings=Settings(in_flight=1)
+    )
     x = np.array([float(comm.rank)])
     if comm.rank == last:
         expect_error("buffer", "", lambda: halo.start(np.zeros(5)))

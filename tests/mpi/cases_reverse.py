@@ -10,6 +10,7 @@ import vicinal
 from harness import Indices, all_settings, case, few, some_settings, values
 from mpi4py import MPI
 from numpy.typing import NDArray
+from vicinal import Settings
 
 
 def combined(
@@ -65,7 +66,9 @@ def operators_and_shapes(comm: MPI.Intracomm) -> None:
 def ghosts_at_the_end(comm: MPI.Intracomm) -> None:
     indices = Indices(comm, 203)
     count = len(indices.owned)
-    halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, strategy="aggregate", regions="blocks:2")
+    halo = vicinal.Halo(
+        comm, (indices.first, indices.last), indices.needed, strategy="aggregate", settings=Settings(regions="blocks:2")
+    )
     for order in "CF":
         ghosts = contributions(comm, indices, (2,), np.float64)
         x = np.asarray(np.concatenate([values(indices.owned, (2,)), ghosts]), order=order)
@@ -78,7 +81,9 @@ def ghosts_at_the_end(comm: MPI.Intracomm) -> None:
 @case
 def types(comm: MPI.Intracomm) -> None:
     indices = Indices(comm, 204)
-    halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, strategy="two-step", regions="blocks:2")
+    halo = vicinal.Halo(
+        comm, (indices.first, indices.last), indices.needed, strategy="two-step", settings=Settings(regions="blocks:2")
+    )
     dtypes = ["i4", "f8", "c16", "g", "i1", "u1", "i2", "u2", "u4", "i8", "u8", "f4", "c8"]
     for dtype in dtypes if few(comm.size) else dtypes[:4]:
         for op, function in FUNCTIONS.items():
@@ -148,8 +153,8 @@ def the_same_to_the_bit_every_time(comm: MPI.Intracomm) -> None:
     rng = np.random.default_rng([207, comm.rank])
     ghosts = rng.standard_normal(len(indices.needed)) * 10.0 ** rng.integers(-12, 12, len(indices.needed))
     start = rng.standard_normal(len(indices.owned))
-    for settings in some_settings(comm.size, 3):
-        halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, in_flight=3, **settings)
+    for settings in some_settings(comm.size, 3, in_flight=3):
+        halo = vicinal.Halo(comm, (indices.first, indices.last), indices.needed, **settings)
         first = halo.reverse(start.copy(), ghosts).copy()
         for turn in range(12):
             several = [start.copy() for _ in range(3)]

@@ -35,10 +35,11 @@ def region_kinds(size: int) -> list[str]:
     return ["blocks:4", "list:" + ",".join(map(str, labels)), "round-robin:3"]
 
 
-def combinations(size: int) -> list[dict[str, str]]:
-    """Returns every strategy with every kind of regions, with and without shared memory."""
+def combinations(size: int, **more: Any) -> list[dict[str, Any]]:
+    """Returns every strategy with every kind of regions, with and without shared memory, as keyword
+    arguments of a halo or a graph. `more` are fields of all settings."""
     return [
-        {"strategy": strategy, "regions": regions, "local": local}
+        {"strategy": strategy, "settings": vicinal.Settings(regions=regions, local=local, **more)}
         for strategy in STRATEGIES
         for regions in region_kinds(size)
         for local in ("shared", "messages")
@@ -48,13 +49,13 @@ def combinations(size: int) -> list[dict[str, str]]:
 TURN = itertools.count(0, 5)
 
 
-def some_settings(size: int, count: int) -> list[dict[str, str]]:
+def some_settings(size: int, count: int, **more: Any) -> list[dict[str, Any]]:
     """Returns a few of the combinations, different ones at each call."""
-    settings, first = combinations(size), next(TURN)
+    settings, first = combinations(size, **more), next(TURN)
     return [settings[(first + i * 11) % len(settings)] for i in range(count)]
 
 
-def all_settings(size: int) -> list[dict[str, str]]:
+def all_settings(size: int) -> list[dict[str, Any]]:
     """Returns all combinations; with many ranks, a few of them."""
     return combinations(size) if few(size) else some_settings(size, 14)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal import Graph
+from vicinal import Graph, Settings
 from vicinal._calibration import Pair, calibrator, effort
 
 from .process import RankProcess, run
@@ -102,7 +102,8 @@ class Rank:
         """The lowest two ranks that share a host, the nearest first."""
         size = len(self.hosts)
         near = [
-            (one, other) for one in range(size) for other in range(one + 1, size) if self.hosts[one] == self.hosts[other]
+            (one, other) for one in range(size) for other in range(one + 1, size)
+            if self.hosts[one] == self.hosts[other]
         ]
         return min(near, key=lambda each: LEVELS.index(self.calibrator.level(*each)), default=None)
 
@@ -151,8 +152,10 @@ class Rank:
         self._keep("handed_counts", counts)
         place = mine.index(comm.rank)
         for count in counts:
-            before, after = ([mine[(place + way * step) % len(mine)] for step in range(1, count + 1)] for way in (1, -1))
-            graph = Graph(comm, before, after, strategy="aggregate", regions="node")
+            before, after = (
+                [mine[(place + way * step) % len(mine)] for step in range(1, count + 1)] for way in (1, -1)
+            )
+            graph = Graph(comm, before, after, strategy="aggregate", settings=Settings(regions="node"))
             request = graph.Neighbor_allgather_init(np.zeros(1), np.zeros((count, 1)))
             turns, samples = 20, []
             for _ in range(min(self.task["repetitions"], 5) + 1):

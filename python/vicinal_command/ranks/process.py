@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -38,6 +38,19 @@ AGAIN = " again"
 """Suffix of a strategy's second contestant."""
 SETTLED_AFTER = 260
 """Number of executions after which `automatic` has tried its alternatives and keeps the fastest."""
+
+
+class Exchange(Protocol):
+    """A contestant's exchange, set up and ready to run."""
+
+    def run(self) -> None:
+        """Runs one exchange to completion."""
+
+    def counts(self) -> Sequence[int]:
+        """Counts of one exchange on this rank, equally many for each contestant; 0 if unknown."""
+
+    def free(self) -> None:
+        """Frees its resources."""
 
 
 def in_turn(contestants: Sequence[OneContestant], repetition: int) -> list[tuple[int, OneContestant]]:

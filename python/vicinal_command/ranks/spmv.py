@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from vicinal import Halo
+from vicinal import Halo, Settings
 
-from .competition import Exchange
 from .halo_exchanges import BY_HAND, KINDS, MPI_OWN, ByHand, Own, Planned, Sides
-from .process import AGAIN, RankProcess, in_turn, run, settle
+from .process import AGAIN, Exchange, RankProcess, in_turn, run, settle
 
 
 class Rank:
@@ -23,6 +22,7 @@ class Rank:
 
         self.process = process
         self.comm, self.task, load = process.comm, process.task, process.load
+        self.settings = Settings(regions=self.task["regions"])
         first, last = (int(start) for start in load("starts")[self.comm.rank : self.comm.rank + 2])
         row_starts = load("row_starts")[first : last + 1]
         columns = load("columns")[row_starts[0] : row_starts[-1]].astype(np.int64)
@@ -100,9 +100,7 @@ class Rank:
         if contestant == BY_HAND:
             return ByHand(self.comm, self.sides, self.vector, len(self.x))
         strategy = contestant.removesuffix(AGAIN)
-        halo = Halo(
-            self.comm, owned=self.owned, needed=self.needed, strategy=strategy, regions=self.task["regions"]
-        )
+        halo = Halo(self.comm, owned=self.owned, needed=self.needed, strategy=strategy, settings=self.settings)
         return Planned(halo, self.vector)
 
     def _form_empty(self, kind: str) -> Exchange:
@@ -111,7 +109,7 @@ class Rank:
             return Own(self.comm, Sides.empty(), self.x, len(self.x))
         if kind == BY_HAND:
             return ByHand(self.comm, Sides.empty(), self.x, len(self.x))
-        halo = Halo(self.comm, owned=self.owned, needed=[], strategy="direct", regions=self.task["regions"])
+        halo = Halo(self.comm, owned=self.owned, needed=[], strategy="direct", settings=self.settings)
         return Planned(halo, self.x)
 
     def _time(self, exchange: Exchange) -> float:
