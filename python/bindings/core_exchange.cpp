@@ -13,7 +13,7 @@
 
 #include "arrays.hpp"
 #include "core.hpp"
-#include "cost/exchange_messages.hpp"
+#include "cost/exchange_method.hpp"
 #include "errors.hpp"
 
 namespace nb = nanobind;

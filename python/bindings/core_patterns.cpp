@@ -9,8 +9,7 @@
 #include "arrays.hpp"
 #include "core.hpp"
 #include "errors.hpp"
-#include "pattern/allgather_pattern.hpp"
-#include "pattern/halo_patterns.hpp"
+#include "pattern/pattern.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -19,8 +19,8 @@
 #include "mpi/backoff.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
-#include "mpi/difference.hpp"
 #include "mpi/environment.hpp"
+#include "mpi/errors.hpp"
 #include "plan/checks.hpp"
 #include "progress/dump.hpp"
 
@@ -55,7 +55,7 @@ AgreedSettings agree_on_settings(MPI_Comm user, const GivenSettings& given,
   mpi::require_usable();
   const auto communicator = mpi::Communicator::of(user);
   AgreedSettings agreed;
-  std::optional<Finding> finding;
+  std::optional<Error> finding;
   attempt(finding, [&] {
     agreed.settings = read_given(given);
     if (const auto fault = to_error(given_fault)) throw Error(*fault);

@@ -11,8 +11,8 @@
 
 #include "arrays.hpp"
 #include "collectives/all_ranks.hpp"
+#include "collectives/call_queue.hpp"
 #include "collectives/graph.hpp"
-#include "collectives/neighbor_call.hpp"
 #include "collectives/persistent_request.hpp"
 #include "mpi.hpp"
 #include "mpi/datatype.hpp"
@@ -177,10 +177,13 @@ class NeighborRequest final : public PythonRequest {
       if (!persistent) graph->refuse_plan(*fault);
       persistent->plan_for(std::move(arguments), std::move(settings), std::move(fault));
       own(std::unique_ptr<ExecutionRequest>(std::move(persistent)));
-    } else if (form == Form::blocking) {
-      complete_neighbor_call(*graph, std::move(arguments), std::move(fault));
     } else {
-      own(begin_neighbor_call(graph, std::move(arguments), std::move(fault)));
+      const EnteredCall entered = enter_call(*graph, std::move(arguments), std::move(fault), form);
+      if (form == Form::blocking) {
+        entered.finish();
+      } else {
+        own(entered.request(graph));
+      }
     }
   }
 

@@ -67,11 +67,11 @@ class Messages {
     if (finding_) all_.clear();
     return all_;
   }
-  [[nodiscard]] const std::optional<Finding>& finding() const { return finding_; }
+  [[nodiscard]] const std::optional<Error>& finding() const { return finding_; }
 
  private:
   std::deque<Array> arrays_;
-  std::optional<Finding> finding_;
+  std::optional<Error> finding_;
   std::vector<std::span<const std::byte>> all_;
   std::unique_ptr<BounceBuffer> fetched_;
 };

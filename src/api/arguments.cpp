@@ -1,7 +1,7 @@
 // The functions for reading arguments that do not depend on the types of counts.
 #include "api/arguments.hpp"
 
-#include "base/product.hpp"
+#include "base/runs.hpp"
 #include "collectives/all_ranks.hpp"
 #include "mpi/datatype.hpp"
 

@@ -9,7 +9,7 @@
 #include "api/arguments.hpp"
 #include "api/shared.hpp"
 #include "collectives/all_ranks.hpp"
-#include "collectives/neighbor_call.hpp"
+#include "collectives/call_queue.hpp"
 #include "collectives/persistent_request.hpp"
 
 namespace vicinal::c_api {
@@ -39,14 +39,15 @@ template <class Read>
 void complete(Graph& graph, Read read) {
   NeighborArguments arguments;
   auto fault = fault_of([&] { read(graph, arguments); });
-  complete_neighbor_call(graph, std::move(arguments), std::move(fault));
+  enter_call(graph, std::move(arguments), std::move(fault), Form::blocking).finish();
 }
 
 template <class Read>
 std::unique_ptr<Request> begin(const std::shared_ptr<Graph>& graph, Read read) {
   NeighborArguments arguments;
   auto fault = fault_of([&] { read(*graph, arguments); });
-  return begin_neighbor_call(graph, std::move(arguments), std::move(fault));
+  return enter_call(*graph, std::move(arguments), std::move(fault), Form::nonblocking)
+      .request(graph);
 }
 
 /// Plans the exchange that `read` fills in, with the settings that `read_settings` returns.

@@ -37,6 +37,18 @@ NoDestructor<Error> no_memory(Fault::memory, "there is not enough memory for wha
 
 }  // namespace
 
+Error Error::on_all_ranks() const noexcept {
+  Error copy(*this);
+  copy.is_on_all_ranks_ = true;
+  return copy;
+}
+
+Error Error::from_rank(int rank) const noexcept {
+  Error copy(*this);
+  copy.origin_ = rank;
+  return copy;
+}
+
 Error as_error(const std::exception& exception) {
   if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
   // Both mean that the requested size cannot be allocated.

@@ -41,8 +41,21 @@ class Error : public std::runtime_error {
   Error(Fault fault, const Error& other) noexcept : std::runtime_error(other), fault_(fault) {}
   [[nodiscard]] Fault fault() const noexcept { return fault_; }
 
+  /// Returns this error as one that all ranks that depend on each other throw, each in its own
+  /// words. This rank has sent everything that the others wait for. After any other error, they keep
+  /// waiting for it.
+  [[nodiscard]] Error on_all_ranks() const noexcept;
+  [[nodiscard]] bool is_on_all_ranks() const noexcept { return is_on_all_ranks_; }
+
+  /// Returns this error as one that began on another rank, which has told this one.
+  [[nodiscard]] Error from_rank(int rank) const noexcept;
+  /// Returns that rank; -1 for an error of this rank, and for one on all ranks.
+  [[nodiscard]] int origin() const noexcept { return origin_; }
+
  private:
   Fault fault_;
+  bool is_on_all_ranks_ = false;
+  int origin_ = -1;
 };
 
 /// Returns any exception as an Error. Only this function assigns faults to other exception types.

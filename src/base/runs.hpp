@@ -1,12 +1,15 @@
 // Index lists in a communication pattern consist mostly of stretches of consecutive indices. Stored
 // as runs, they make set-up cost proportional to the number of stretches. The executor copies a
-// stretch with one memcpy.
+// stretch with one memcpy. Sizes in bytes are products of user input, so product() checks them for
+// overflow.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include "base/error.hpp"
 
 namespace vicinal {
 
@@ -66,6 +69,14 @@ inline std::vector<CopyRun> through(std::span<const CopyRun> filling,
       done += count;
     }
   }
+  return result;
+}
+
+/// Returns the product of a count and a size. Throws a count fault on overflow.
+inline Index product(Index count, Index bytes) {
+  Index result = 0;
+  require(!__builtin_mul_overflow(count, bytes, &result), Fault::count, count, " times ", bytes,
+          " bytes are more than can be counted");
   return result;
 }
 

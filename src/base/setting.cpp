@@ -1,18 +1,22 @@
-// The table of settings, and the functions that use it.
+// The table of settings, and the functions that use it. Suggestions follow the Levenshtein
+// distance, computed row by row.
 #include "base/setting.hpp"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstddef>
 #include <filesystem>
+#include <numeric>
 #include <sstream>
 #include <system_error>
-
-#include <unistd.h>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "base/nearest.hpp"
 #include "base/no_destructor.hpp"
 #include "base/planner_list.hpp"
 
@@ -142,6 +146,20 @@ bool can_be(const Setting& setting, std::string_view text) {
     case Form::special: return true;
   }
   return false;
+}
+
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
 }
 
 }  // namespace
@@ -309,6 +327,24 @@ std::vector<Given> given_by_process() {
       given.push_back({variable_of(row.key), environment_value(row.key)});
   }
   return given;
+}
+
+std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
+  std::size_t shared = word.size();
+  for (const std::string_view each : known) {
+    const auto ends = std::mismatch(word.begin(), word.end(), each.begin(), each.end());
+    shared = std::min(shared, static_cast<std::size_t>(ends.first - word.begin()));
+  }
+  word.remove_prefix(shared);
+  std::string_view found;
+  std::size_t least = word.size() / 3 + 1;
+  for (const std::string_view each : known) {
+    const std::size_t its = distance(word, each.substr(shared));
+    if (its >= least) continue;
+    least = its;
+    found = each;
+  }
+  return found;
 }
 
 }  // namespace vicinal

@@ -1,7 +1,8 @@
 // The table of all settings, one row each: name, allowed values, default, and whether all ranks
 // must agree. Parsing, checks, comparison, messages and the text in the header all use the row. A
 // new setting needs a row here and a paragraph in include/vicinal/vicinal.h (a test compares the
-// two). A setting of calls also needs a member in src/collectives/settings.cpp.
+// two). A setting of calls also needs a member in src/collectives/settings.cpp. Misspelled words
+// get suggestions.
 #pragma once
 
 #include <cstdint>
@@ -99,5 +100,10 @@ bool is_yes(std::string_view text);
 /// Returns the values that all processes must have in common: the library version, and settings in
 /// the environment that must agree (other than file names).
 std::vector<Given> given_by_process();
+
+/// Returns the known word with the fewest insertions, deletions and replacements of characters to
+/// `word`. Returns "" if the best one needs more than one edit per three characters. A prefix that
+/// `word` shares with all known words does not count.
+std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace vicinal

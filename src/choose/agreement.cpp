@@ -1,7 +1,7 @@
 // Agreements along the component's tree, each completed before the next.
 #include "choose/agreement.hpp"
 
-#include "negotiate/plan_alike.hpp"
+#include "negotiate/comparison.hpp"
 
 namespace vicinal {
 

@@ -12,7 +12,7 @@
 #include "choose/rehearsal.hpp"
 #include "choose/summary.hpp"
 #include "choose/wisdom.hpp"
-#include "mpi/library.hpp"
+#include "mpi/environment.hpp"
 #include "progress/progress_thread.hpp"
 
 namespace vicinal {
@@ -188,19 +188,14 @@ bool is_contested(const PlanningTask& task) {
 }
 
 Chosen choose_plan(const PlanningTask& task) {
-  const auto leave = [&](int origin) {
-    mpi::give_notice(*task.communicator, task.key, origin,
-                     [&] { return task.neighborhood.dependents(); });
-  };
   try {
     return Choosing(task).choose();
-  } catch (const SettledFault&) {
-    throw;  // all ranks know
-  } catch (const mpi::FaultElsewhere& error) {
-    leave(error.origin());
-    throw;
   } catch (...) {
-    leave(task.communicator->rank());
+    const Error error = current_fault();
+    if (error.is_on_all_ranks()) throw;
+    const int origin = error.origin() >= 0 ? error.origin() : task.communicator->rank();
+    mpi::give_notice(*task.communicator, task.key, origin,
+                     [&] { return task.neighborhood.dependents(); });
     throw;
   }
 }

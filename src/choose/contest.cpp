@@ -131,10 +131,9 @@ bool Contest::advance() noexcept {
   try {
     while (advance_stage()) {
     }
-  } catch (const mpi::FaultElsewhere& error) {
-    lose(std::current_exception(), error.origin());
   } catch (...) {
-    lose(std::current_exception(), tree_.rank);
+    const int origin = current_fault().origin();
+    lose(std::current_exception(), origin >= 0 ? origin : tree_.rank);
   }
   return stage_ == Stage::waiting || stage_ == Stage::racing || stage_ == Stage::over;
 }

@@ -7,7 +7,7 @@
 #include "base/guarded.hpp"
 #include "base/no_destructor.hpp"
 #include "base/scramble.hpp"
-#include "negotiate/plan_alike.hpp"
+#include "negotiate/comparison.hpp"
 
 namespace vicinal {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <optional>
 
-#include "base/product.hpp"
+#include "base/runs.hpp"
 #include "choose/executions.hpp"
 
 namespace vicinal {

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-#include "base/product.hpp"
+#include "base/runs.hpp"
 
 namespace vicinal {
 

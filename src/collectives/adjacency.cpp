@@ -7,7 +7,7 @@
 #include <map>
 #include <string_view>
 
-#include "base/control_messages.hpp"
+#include "base/conversation.hpp"
 #include "discovery/exchange.hpp"
 #include "discovery/findings.hpp"
 
@@ -67,7 +67,7 @@ Adjacency adjacency_in(std::span<const ControlMessage> messages) {
 
 Adjacency adjacency_of(mpi::Communicator& communicator, std::span<const NamedEdge> edges,
                        const Settings& settings, std::optional<Error> fault) {
-  std::optional<Finding> finding;
+  std::optional<Error> finding;
   if (fault) finding.emplace(std::move(*fault));
   std::vector<ControlMessage> messages;
   std::vector<Given> given;

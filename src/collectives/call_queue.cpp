@@ -82,9 +82,36 @@ std::unique_ptr<CallQueue> CallQueue::of(CallKind kind, const Graph& graph) {
   return std::make_unique<BlockQueue>(kind, graph);
 }
 
-CallQueue::Entered CallQueue::enter(Graph& graph, NeighborArguments&& arguments,
-                                    std::optional<Error> fault, bool blocking) {
-  Entered entered;
+EnteredCall enter_call(Graph& graph, NeighborArguments&& arguments, std::optional<Error> fault,
+                       Form form) {
+  if (!graph.neighborhood().takes_part()) {
+    if (fault) throw Error(*fault);
+    return {};
+  }
+  const bool gathers = arguments.send.one_block, equal = arguments.equal_blocks;
+  const CallKind kind = gathers ? (equal ? CallKind::allgather : CallKind::allgatherv)
+                                : (equal ? CallKind::alltoall : CallKind::alltoallv);
+  return graph.calls(kind).enter(graph, std::move(arguments), std::move(fault), form);
+}
+
+std::unique_ptr<Request> EnteredCall::request(const std::shared_ptr<Graph>& graph) const {
+  if (refused) std::rethrow_exception(refused);
+  return std::make_unique<CallRequest>(graph, call);
+}
+
+void EnteredCall::finish() const {
+  if (!call) return;
+  // Also for a refused call: other ranks may need this rank until its end, and the program may make
+  // no progress afterwards.
+  call->finish();
+  if (refused) std::rethrow_exception(refused);
+  if (call->fault()) std::rethrow_exception(call->fault());
+}
+
+EnteredCall CallQueue::enter(Graph& graph, NeighborArguments&& arguments,
+                             std::optional<Error> fault, Form form) {
+  const bool blocking = form == Form::blocking;
+  EnteredCall entered;
   auto& [call, refused] = entered;
   try {
     if (fault) throw Error(*fault);
@@ -97,25 +124,21 @@ CallQueue::Entered CallQueue::enter(Graph& graph, NeighborArguments&& arguments,
   } catch (...) {
     refused = std::current_exception();
   }
-  take_turn(graph, blocking, arguments, entered);
+  {
+    const Lock lock(mutex_);
+    const Entry entry{entered_++, blocking};
+    prepare(graph, entry);
+    try {
+      if (!refused) call = make(graph, entry, &arguments);
+    } catch (...) {
+      refused = std::current_exception();
+    }
+    if (refused) call = make(graph, entry, nullptr);
+    Call::enter(call, blocking ? Call::Driver::caller : Call::Driver::everybody);
+    if (refused && !call->over()) activate_to_the_end(call);
+  }
   if (!blocking) call->await_data();
   return entered;
-}
-
-void CallQueue::take_turn(Graph& graph, bool blocking, NeighborArguments& arguments,
-                          Entered& entered) {
-  auto& [call, refused] = entered;
-  const Lock lock(mutex_);
-  const Entry entry{entered_++, blocking};
-  prepare(graph, entry);
-  try {
-    if (!refused) call = make(graph, entry, &arguments);
-  } catch (...) {
-    refused = std::current_exception();
-  }
-  if (refused) call = make(graph, entry, nullptr);
-  Call::enter(call, blocking ? Call::Driver::caller : Call::Driver::everybody);
-  if (refused && !call->over()) activate_to_the_end(call);
 }
 
 std::shared_ptr<AgreedPlan> CallQueue::plan_in_use() {

@@ -20,9 +20,35 @@
 #include "collectives/edge_call.hpp"
 #include "collectives/edge_data.hpp"
 #include "collectives/planned_call.hpp"
+#include "collectives/request.hpp"
 #include "mpi/communicator.hpp"
 
 namespace vicinal {
+
+/// Forms of a call: in the blocking form, the caller waits for its end. The form is the same on all
+/// ranks.
+enum class Form : std::uint8_t { blocking, nonblocking };
+
+/// A call in a queue. `call` is null on a rank that does not participate.
+struct EnteredCall {
+  std::shared_ptr<Call> call;
+  /// error in the arguments, or null; with an error, `call` only participates so that other ranks
+  /// can complete
+  std::exception_ptr refused = nullptr;
+
+  /// Returns the single-use request of a nonblocking call. Throws the fault of a refused call.
+  [[nodiscard]] std::unique_ptr<Request> request(const std::shared_ptr<Graph>& graph) const;
+  /// Waits for a blocking call. Throws the fault of a refused call, once other ranks no longer need
+  /// this rank.
+  void finish() const;
+};
+
+/// Begins a neighborhood collective, with the settings of the graph. Waits for a GPU only: work
+/// that is not possible yet is done later. `fault`: an error that the caller has already detected
+/// in the arguments; `equal_blocks` and `one_block` must be right all the same. A fault affects
+/// this call alone: ranks whose data depend on this rank's learn of it, and later calls work.
+EnteredCall enter_call(Graph& graph, NeighborArguments&& arguments, std::optional<Error> fault,
+                       Form form);
 
 class CallQueue {
  public:
@@ -31,17 +57,9 @@ class CallQueue {
   CallQueue& operator=(const CallQueue&) = delete;
   virtual ~CallQueue() = default;
 
-  struct Entered {
-    std::shared_ptr<Call> call;
-    /// error in the arguments, or null; with an error, `call` only participates so that other ranks
-    /// can complete
-    std::exception_ptr refused;
-  };
-
-  /// Enters a call, with the settings of the graph. Waits for a GPU only: work that is not possible
-  /// yet is done later. `fault`: an error that the caller has already detected.
-  Entered enter(Graph& graph, NeighborArguments&& arguments, std::optional<Error> fault,
-                bool blocking);
+  /// As enter_call(), for arguments of this kind.
+  EnteredCall enter(Graph& graph, NeighborArguments&& arguments, std::optional<Error> fault,
+                    Form form);
 
   /// Plan that calls use now; null if there is none, or none is ready.
   [[nodiscard]] std::shared_ptr<AgreedPlan> plan_in_use();
@@ -97,9 +115,6 @@ class CallQueue {
   }
 
  private:
-  /// Numbers and begins a call: with `arguments`, or as a failed one if `entered.refused` is set.
-  void take_turn(Graph& graph, bool blocking, NeighborArguments& arguments, Entered& entered);
-
   Mutex mutex_;  ///< also guards members of derived classes
   std::int64_t entered_ VICINAL_GUARDED_BY(mutex_) = 0;
   bool warned_ = false;

@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "base/product.hpp"
+#include "base/runs.hpp"
 
 namespace vicinal {
 

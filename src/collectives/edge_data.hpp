@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/product.hpp"
 #include "base/runs.hpp"
 #include "collectives/graph.hpp"
 #include "memory/kind.hpp"

@@ -24,7 +24,6 @@
 #include "collectives/call_queue.hpp"
 #include "collectives/gather_price.hpp"
 #include "collectives/graph.hpp"
-#include "collectives/neighbor_call.hpp"
 
 namespace vicinal {
 

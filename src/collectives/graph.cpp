@@ -14,8 +14,8 @@
 #include "collectives/adjacency.hpp"
 #include "collectives/call_queue.hpp"
 #include "discovery/findings.hpp"
-#include "mpi/arrivals.hpp"
 #include "mpi/collectives.hpp"
+#include "mpi/communicator.hpp"
 #include "mpi/drive.hpp"
 #include "mpi/topology.hpp"
 #include "progress/progress_thread.hpp"
@@ -81,11 +81,9 @@ void Graph::negotiate(std::optional<Error> fault) {
          [this] { return given_settings(settings_, communicator_->default_regions()); },
          std::move(fault), settings_.options.idle_ranks_lead, communicator_->machine("node")});
     neighborhood_ = mpi::drive(*communicator_, {id_, 0}, conversation, task);
-  } catch (const SettledFault&) {
-    throw;  // all ranks know
-  } catch (const mpi::FaultElsewhere&) {
-    throw;  // all ranks get a notice
-  } catch (const std::exception&) {
+  } catch (const std::exception& exception) {
+    const Error error = as_error(exception);
+    if (error.is_on_all_ranks() || error.origin() >= 0) throw;  // all ranks learn of it
     // All ranks wait for this rank, which cannot continue: notify every rank.
     const auto others = [&] {
       std::set<int> ranks;

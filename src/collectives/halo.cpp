@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <thread>
 
-#include "base/product.hpp"
+#include "base/runs.hpp"
 #include "base/setting.hpp"
 #include "discovery/findings.hpp"
-#include "mpi/arrivals.hpp"
+#include "mpi/communicator.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/environment.hpp"
 
@@ -122,7 +122,7 @@ Halo::Halo(MPI_Comm user, const Owned& owned, std::span<const Index> needed,
            std::optional<Error> fault) {
   const auto communicator = mpi::Communicator::of(user);
   const mpi::NamedCall call(*communicator, "the creation of a halo");
-  std::optional<Finding> finding;
+  std::optional<Error> finding;
   if (fault) finding.emplace(*fault);
   attempt(finding, [&] {
     communicator->machine(settings.regions);

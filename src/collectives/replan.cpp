@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "base/control_messages.hpp"
+#include "base/conversation.hpp"
 #include "base/log.hpp"
 #include "choose/choose.hpp"
 
@@ -114,10 +114,9 @@ bool Replan::advance() noexcept {
     while (!over_) {
       if (!advance_stage()) return false;
     }
-  } catch (const mpi::FaultElsewhere& error) {
-    leave_with(std::current_exception(), error.origin());
   } catch (...) {
-    leave_with(std::current_exception(), neighborhood_.rank);
+    const int origin = current_fault().origin();
+    leave_with(std::current_exception(), origin >= 0 ? origin : neighborhood_.rank);
   }
   return true;
 }
@@ -273,7 +272,8 @@ void Replan::end_planning() {
   try {
     plan_->chosen = chosen_of(planning->plan(), contested_);
     contested_.reset();
-  } catch (const SettledFault& fault) {
+  } catch (const Error& fault) {
+    if (!fault.is_on_all_ranks()) throw;
     do_without(fault);
     return;
   }
@@ -305,7 +305,8 @@ vicinal::Task<Done> Replan::weigh() {
 void Replan::end_weighing() {
   try {
     talk_->result();
-  } catch (const SettledFault& fault) {
+  } catch (const Error& fault) {
+    if (!fault.is_on_all_ranks()) throw;
     do_without(fault);
     return;
   }
@@ -317,7 +318,7 @@ void Replan::end_weighing() {
 }
 
 /// Continues without a plan. All ranks know of the fault, and one message per edge always works.
-void Replan::do_without(const SettledFault& fault) {
+void Replan::do_without(const Error& fault) {
   log_line(LogLevel::warn, [&](std::ostream& line) {
     line << "calls with counts go one message per edge, since there is no plan for them: "
          << fault.what();

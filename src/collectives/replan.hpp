@@ -111,7 +111,7 @@ class Replan final : public Activity {
   void begin_planning();
   void end_planning();
   void end_weighing();
-  void do_without(const SettledFault& fault);
+  void do_without(const Error& fault);
   void go_straight();
   void discard_plan() noexcept;
   [[nodiscard]] std::size_t out_pieces() const;

@@ -6,7 +6,6 @@
 #include <set>
 #include <string>
 
-#include "mpi/arrivals.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/environment.hpp"
 #include "progress/activity.hpp"
@@ -32,7 +31,7 @@ std::int64_t bytes_of(Index count, const mpi::Datatype& type, std::size_t messag
 struct Outbox {
   std::optional<PackedMessages> packed;
   std::vector<Parcel> parcels;
-  std::optional<Finding> finding;
+  std::optional<Error> finding;
 };
 
 Outbox outbox_of(const std::vector<int>& destinations, const MessageData& data,
@@ -63,7 +62,7 @@ void agree_on_settings(mpi::Communicator& communicator, const Settings& settings
   const std::int64_t number = fingerprint(settings, regions);
   auto& agreed = communicator.extension<SettingsInUse>().fingerprints;
   if (agreed.contains(number)) return;
-  agree(communicator, fault ? std::optional<Finding>(*fault) : std::nullopt, {},
+  agree(communicator, fault ? std::optional<Error>(*fault) : std::nullopt, {},
         given_settings(settings, regions));
   agreed.insert(number);
 }
@@ -185,7 +184,7 @@ Received Received::ask(MPI_Comm user, const std::vector<int>& destinations, cons
     received.count_elements();
   } catch (const std::exception&) {
     // The asking ranks wait for an answer, which the caller has no handle to give.
-    received.query_->answer({}, Finding(current_fault()));
+    received.query_->answer({}, current_fault());
     throw;
   }
   return received;
@@ -203,7 +202,7 @@ Received Received::answer(const MessageData& data, MPI_Datatype received_type,
   answered_ = true;
   const mpi::NamedCall call(*communicator_, name_of_call);
   Received replies(communicator_);
-  std::optional<Finding> finding;
+  std::optional<Error> finding;
   if (fault) finding.emplace(std::move(*fault));
   std::optional<PackedMessages> packed;
   attempt(finding, [&] {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/product.hpp"
-#include "memory/device/reach.hpp"
+#include "base/runs.hpp"
+#include "memory/device/kernels.hpp"
 
 namespace vicinal::detail {
 

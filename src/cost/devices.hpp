@@ -15,7 +15,7 @@ namespace vicinal {
 namespace detail {
 
 /// Kind of work for an operation with at least one side in a GPU's memory. A kernel gathers and
-/// scatters, and also accesses pinned memory up to a limit (memory/device/reach.hpp). Data
+/// scatters, and also accesses pinned memory up to a limit (memory/device/kernels.hpp). Data
 /// contiguous on both sides are copied.
 enum class DeviceTask : std::uint8_t {
   none,

@@ -1,11 +1,45 @@
-// A link is a port used by one rank alone.
+// A port has virtual time: `service_` grows at the rate that each job gets. So the end of a job in
+// virtual time is fixed when it begins, whatever other jobs come and go. A link is a port used by
+// one rank alone.
+//
+// LogGP's ports serve first come, first served: the time at which a message passes is known when it
+// comes, so no port needs a queue.
 #include "cost/links.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <limits>
 #include <utility>
 
 namespace vicinal::detail {
+
+void Port::enter(double now, int job, double seconds) {
+  if (jobs_.empty()) {
+    service_ = 0;
+  } else {
+    service_ += (now - since_) / static_cast<double>(jobs_.size());
+  }
+  since_ = now;
+  jobs_.push_back({service_ + seconds, job});
+  std::push_heap(jobs_.begin(), jobs_.end(), std::greater<>());
+}
+
+double Port::next() const {
+  if (jobs_.empty()) return std::numeric_limits<double>::infinity();
+  const double left = jobs_.front().through - service_;
+  return since_ + std::max(0.0, left) * static_cast<double>(jobs_.size());
+}
+
+int Port::leave(double now) {
+  if (next() > now) return -1;
+  const Job first = jobs_.front();
+  std::pop_heap(jobs_.begin(), jobs_.end(), std::greater<>());
+  jobs_.pop_back();
+  service_ = std::max(service_, first.through);
+  since_ = now;
+  return first.number;
+}
 
 Links::Links(const Program& program, const Machine& machine, const Profile& profile, Steps& steps,
              Agenda& agenda)
@@ -91,6 +125,30 @@ void Links::look_at_port(int port) {
   }
   if (it.looked_at <= agenda_.now()) it.looked_at = std::numeric_limits<double>::infinity();
   foresee(port);
+}
+
+double SerialPorts::seconds(int send) const {
+  const std::int64_t behind = std::max<std::int64_t>(steps_[send].bytes - 1, 0);
+  return static_cast<double>(behind) * steps_.protocol(send).seconds_per_byte;
+}
+
+int SerialPorts::join(int send) {
+  Port& out = port(steps_[send].rank);
+  const double now = agenda_.now();
+  const double begin = std::max(now, out.out_free);
+  const double end = begin + seconds(send);
+  out.out_free = end + gap_;
+  agenda_.foresee(end, Happening::left, send);
+  agenda_.foresee(begin + steps_.protocol(send).latency, Happening::reached, send);
+  const int before = std::exchange(out.last, send);
+  return begin > now ? before : -1;
+}
+
+void SerialPorts::take_in(int send) {
+  Port& in = port(steps_[send].peer);
+  const double end = std::max(agenda_.now(), in.in_free) + seconds(send);
+  in.in_free = end + gap_;
+  agenda_.foresee(end, Happening::arrived, send);
 }
 
 }  // namespace vicinal::detail

@@ -6,14 +6,11 @@
 #include <optional>
 
 #include "base/error.hpp"
-#include "cost/agenda.hpp"
+#include "cost/cores.hpp"
 #include "cost/links.hpp"
-#include "cost/loggp.hpp"
-#include "cost/posted_receives.hpp"
-#include "cost/processors.hpp"
 #include "cost/steps.hpp"
+#include "plan/placement.hpp"
 #include "plan/progress.hpp"
-#include "plan/staged.hpp"
 
 namespace vicinal {
 

@@ -20,7 +20,7 @@
 //   sends to other ranks. Messages to one rank leave one after another. Between hosts, it leaves at
 //   its share of both hosts' ports if that is less. It takes its share of both ports from when it
 //   begins to leave until it has passed. This includes the receiver's port, a latency before
-//   anything arrives there. Shares are equal (port.hpp).
+//   anything arrives there. Shares are equal (links.hpp).
 // - An eager message arrives one latency after its last byte has left. Its send is complete when
 //   that byte has left.
 // - A rendezvous message may leave one latency after its sending is paid for and its receive is
@@ -41,7 +41,7 @@
 //   operation is complete when the latency has passed, too. An owner does not copy an exported
 //   source, and does not wait until it has been read.
 //
-// With a profile that has a gap, messages follow LogGP's rules instead (loggp.hpp). Each rank has
+// With a profile that has a gap, messages follow LogGP's rules instead (links.hpp). Each rank has
 // one port, which serves one message at a time, in order of arrival. Awaits, copies and processors
 // are as above.
 //

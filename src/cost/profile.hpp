@@ -3,9 +3,13 @@
 // at both ends and the transit time. Both are given for a message and for each byte. It also has
 // the injection limit of a node, and the times of a handover through shared memory and of a copy.
 // Times are in seconds.
+//
+// Decisions that ranks must make identically without communication use whole picoseconds. No sum of
+// these depends on the rounding of a processor or on a compiler.
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -112,7 +116,7 @@ struct Profile {
   double turn = 0;  ///< of a shared core, to switch from one rank to another ...
   double poll = 0;  ///< ... and, if that one has waited for a message, until it has found it
   /// Gap between two messages at the port of a rank. If given, ports follow LogGP's rules
-  /// (loggp.hpp) instead of those of hosts.
+  /// (links.hpp) instead of those of hosts.
   std::optional<double> gap;
   /// GPU costs, if buffers may lie in a GPU's memory.
   std::optional<DeviceCost> device;
@@ -127,5 +131,14 @@ struct Profile {
 
 /// The profile used if none is given.
 const Profile& default_profile();
+
+using Picoseconds = std::int64_t;
+
+[[nodiscard]] inline Picoseconds picoseconds(double seconds) {
+  return std::llround(seconds * 1e12);
+}
+[[nodiscard]] inline Picoseconds picoseconds(std::int64_t bytes, double seconds_per_byte) {
+  return std::llround(static_cast<double>(bytes) * seconds_per_byte * 1e12);
+}
 
 }  // namespace vicinal

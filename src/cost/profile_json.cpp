@@ -19,7 +19,6 @@
 #include "base/given.hpp"
 #include "base/guarded.hpp"
 #include "base/json.hpp"
-#include "base/json_reader.hpp"
 
 namespace vicinal {
 

@@ -1,4 +1,10 @@
-// Selects the method, and does the work that all methods share.
+// Selects the method, and does the work that all methods share. The two methods that ignore regions
+// are here, too.
+//
+// Successive calls must not mix: a rank may complete a call, and send its next messages, while
+// another still receives this call's. Instead of a barrier at the end, calls alternate between two
+// tags. Two suffice, because no rank leaves a call before all have entered it: neither the counts
+// nor the consensus complete before. So no rank is two calls ahead.
 #include "discovery/exchange.hpp"
 
 #include <algorithm>
@@ -10,12 +16,15 @@
 #include <ostream>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "base/log.hpp"
-#include "discovery/methods.hpp"
+#include "discovery/round.hpp"
+#include "mpi/backoff.hpp"
 #include "mpi/environment.hpp"
 
 namespace vicinal {
+
 namespace {
 
 /// A method chosen on a communicator, and the inputs of the choice.
@@ -30,7 +39,7 @@ struct Choices {
 };
 
 void check_peers(const mpi::Communicator& communicator, std::vector<Parcel>& outbox,
-                 std::optional<Finding>& mine) {
+                 std::optional<Error>& mine) {
   const int size = communicator.size();
   const auto lost = std::find_if(outbox.begin(), outbox.end(), [&](const Parcel& parcel) {
     return parcel.peer < 0 || parcel.peer >= size;
@@ -65,14 +74,14 @@ Method method_for(mpi::Communicator& communicator, const ExchangeOptions& option
 }
 
 Inbox exchange(mpi::Communicator& communicator, std::vector<Parcel> outbox,
-               const ExchangeOptions& options, std::optional<Finding> mine) {
+               const ExchangeOptions& options, std::optional<Error> mine) {
   Inbox inbox = exchange_and_keep(communicator, std::move(outbox), options, std::move(mine));
   inbox.require_whole();
   return inbox;
 }
 
 Inbox exchange_and_keep(mpi::Communicator& communicator, std::vector<Parcel> outbox,
-                        const ExchangeOptions& options, std::optional<Finding> mine) {
+                        const ExchangeOptions& options, std::optional<Error> mine) {
   const Method method = method_for(communicator, options);
   require(method != Method::one_sided, Fault::info,
           "the exchange method one-sided was given for messages that may differ in size; it is for "
@@ -90,7 +99,7 @@ Inbox exchange_and_keep(mpi::Communicator& communicator, std::vector<Parcel> out
 
 Inbox exchange_blocks(mpi::Communicator& communicator, std::vector<Parcel> outbox,
                       std::int64_t bytes, const ExchangeOptions& options,
-                      std::optional<Finding> mine) {
+                      std::optional<Error> mine) {
   if (options.method == Method::one_sided) {
     check_peers(communicator, outbox, mine);
     attempt(mine, [] {
@@ -113,7 +122,7 @@ Inbox exchange_blocks(mpi::Communicator& communicator, std::vector<Parcel> outbo
 std::vector<ControlMessage> exchange_messages(mpi::Communicator& communicator,
                                               const std::vector<ControlMessage>& outbox,
                                               const ExchangeOptions& options,
-                                              std::optional<Finding> mine) {
+                                              std::optional<Error> mine) {
   std::vector<Parcel> parcels;
   attempt(mine, [&] {
     parcels.reserve(outbox.size());
@@ -131,6 +140,61 @@ std::vector<ControlMessage> exchange_messages(mpi::Communicator& communicator,
     std::ranges::copy(bytes.first(words.size()), words.begin());
   }
   return messages;
+}
+
+namespace {
+
+/// Added by a rank with a finding to each count of the personalized method.
+constexpr std::int64_t finding_unit = std::int64_t{1} << 40;
+
+void send_all(Round& round, const std::vector<Parcel>& outbox, int rank, bool synchronous) {
+  for (const Parcel& parcel : outbox) {
+    if (parcel.peer == rank) {
+      round.arrivals().add(rank, parcel.bytes);
+    } else {
+      round.send(parcel, synchronous);
+    }
+  }
+}
+
+}  // namespace
+
+Inbox exchange_personalized(mpi::Communicator& communicator, const std::vector<Parcel>& outbox,
+                            const std::optional<Error>& mine) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(communicator.size()),
+                                   mine ? finding_unit : 0);
+  for (const Parcel& parcel : outbox) {
+    if (parcel.peer != communicator.rank()) ++counts[static_cast<std::size_t>(parcel.peer)];
+  }
+  Round round(communicator, discovery_tag(next_turn(communicator)));
+  send_all(round, outbox, communicator.rank(), false);
+  const std::int64_t total = mpi::reduce_scatter(communicator.handle(), counts);
+  const auto expected = static_cast<std::size_t>(total % finding_unit);
+  round.collect_from("other ranks of its communicator", expected);
+  round.finish_receives();
+  round.finish_sends();
+  if (total >= finding_unit) agree(communicator, mine);
+  return round.arrivals().take();
+}
+
+Inbox exchange_nonblocking(mpi::Communicator& communicator, const std::vector<Parcel>& outbox,
+                           const std::optional<Error>& mine) {
+  std::int64_t least_vote = vote(communicator, mine);
+  Round round(communicator, discovery_tag(next_turn(communicator)));
+  send_all(round, outbox, communicator.rank(), true);
+  round.collect_until_sent();
+  // Completes only after all ranks have entered, like a barrier, and reduces the votes.
+  mpi::PendingOperation consensus =
+      mpi::iallreduce(communicator.handle(), std::span(&least_vote, 1), mpi::Reduction::min);
+  mpi::poll_until(
+      [&] {
+        round.collect();
+        return consensus.test();
+      },
+      all_in_exchange);
+  round.finish_receives();
+  settle(communicator, least_vote, mine);
+  return round.arrivals().take();
 }
 
 }  // namespace vicinal

@@ -60,23 +60,45 @@ struct ExchangeOptions {
 /// for the one-sided method, and a topology fault for an invalid region map. A rank that fails to
 /// allocate memory for its messages participates to the end, and throws a memory fault alone.
 Inbox exchange(mpi::Communicator& communicator, std::vector<Parcel> outbox,
-               const ExchangeOptions& options = {}, std::optional<Finding> mine = std::nullopt);
+               const ExchangeOptions& options = {}, std::optional<Error> mine = std::nullopt);
 
 /// As exchange(), but after a failed allocation sets the inbox's `lacking` instead of throwing. For
 /// callers that must tell the senders.
 Inbox exchange_and_keep(mpi::Communicator& communicator, std::vector<Parcel> outbox,
-                        const ExchangeOptions& options, std::optional<Finding> mine);
+                        const ExchangeOptions& options, std::optional<Error> mine);
 
 /// As exchange(), for parcels that all have `bytes` bytes; supports every method. Throws a count
 /// fault if ranks give different sizes: one-sided on every rank, else where such a message arrives.
 Inbox exchange_blocks(mpi::Communicator& communicator, std::vector<Parcel> outbox,
                       std::int64_t bytes, const ExchangeOptions& options = {},
-                      std::optional<Finding> mine = std::nullopt);
+                      std::optional<Error> mine = std::nullopt);
 
 /// As exchange(), for control messages.
 std::vector<ControlMessage> exchange_messages(mpi::Communicator& communicator,
                                               const std::vector<ControlMessage>& outbox,
                                               const ExchangeOptions& options = {},
-                                              std::optional<Finding> mine = std::nullopt);
+                                              std::optional<Error> mine = std::nullopt);
+
+// The methods, one function each. Their callers have checked the peers. A rank with a finding
+// passes no parcels. The options name the method to run.
+
+Inbox exchange_personalized(mpi::Communicator& communicator, const std::vector<Parcel>& outbox,
+                            const std::optional<Error>& mine);
+Inbox exchange_nonblocking(mpi::Communicator& communicator, const std::vector<Parcel>& outbox,
+                           const std::optional<Error>& mine);
+/// Runs locality or locality-personalized.
+Inbox exchange_by_locality(mpi::Communicator& communicator, const std::vector<Parcel>& outbox,
+                           const ExchangeOptions& options, const std::optional<Error>& mine);
+Inbox exchange_one_sided(mpi::Communicator& communicator, const std::vector<Parcel>& outbox,
+                         std::int64_t bytes, const std::optional<Error>& mine);
+
+/// Returns the tag of a flat exchange or of messages between regions; `turn` is 0 or 1.
+[[nodiscard]] inline int discovery_tag(int turn) {
+  return turn == 0 ? mpi::tag_discovery_even : mpi::tag_discovery_odd;
+}
+
+/// Reason for waiting for a consensus.
+inline constexpr const char* all_in_exchange =
+    "all ranks of its communicator to take part in an exchange";
 
 }  // namespace vicinal

@@ -1,4 +1,4 @@
-// The vote of a rank with a finding is its rank, so the least vote names the rank that tells the
+// The vote of a rank with a fault is its rank, so the least vote names the rank that tells the
 // others.
 #include "discovery/findings.hpp"
 
@@ -7,35 +7,35 @@
 #include <string>
 
 #include "mpi/collectives.hpp"
-#include "mpi/difference.hpp"
+#include "mpi/errors.hpp"
 
 namespace vicinal {
 
-std::int64_t vote(const mpi::Communicator& communicator, const std::optional<Finding>& mine) {
+std::int64_t vote(const mpi::Communicator& communicator, const std::optional<Error>& mine) {
   return mine ? communicator.rank() : communicator.size();
 }
 
 void settle(mpi::Communicator& communicator, std::int64_t least_vote,
-            const std::optional<Finding>& mine) {
+            const std::optional<Error>& mine) {
   if (least_vote >= communicator.size()) return;
   const int speaker = static_cast<int>(least_vote);
   const bool speaks = speaker == communicator.rank();
-  std::string text = speaks ? mine->error.what() : "";
+  std::string text = speaks ? mine->what() : "";
   std::array<std::int64_t, 3> header{};
   if (speaks) {
-    header = {static_cast<std::int64_t>(mine->error.fault()), mine->common ? 1 : 0,
+    header = {static_cast<std::int64_t>(mine->fault()), mine->is_on_all_ranks() ? 1 : 0,
               static_cast<std::int64_t>(text.size())};
   }
   mpi::broadcast(communicator.handle(), std::as_writable_bytes(std::span(header)), speaker);
   text.resize(static_cast<std::size_t>(header[2]));
   mpi::broadcast(communicator.handle(), std::as_writable_bytes(std::span(text)), speaker);
-  if (mine) throw mine->error;
+  if (mine) throw Error(*mine);
   const auto fault = static_cast<Fault>(header[0]);
   if (header[1] != 0) throw Error(fault, text);
   fail(Fault::elsewhere, "rank ", speaker, " reports a fault (", name(fault), "): ", text);
 }
 
-void agree(mpi::Communicator& communicator, const std::optional<Finding>& mine,
+void agree(mpi::Communicator& communicator, const std::optional<Error>& mine,
            std::span<std::int64_t> numbers, std::span<const Given> given) {
   const std::int64_t mark = fingerprint(given);
   std::array<std::int64_t, mpi::most_reduced> room{vote(communicator, mine), mark, -mark};

@@ -9,10 +9,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/control_messages.hpp"
+#include "base/conversation.hpp"
 #include "base/error.hpp"
 #include "discovery/findings.hpp"
-#include "discovery/index_runs.hpp"
 #include "discovery/ownership.hpp"
 
 namespace vicinal {
@@ -190,21 +189,20 @@ std::optional<Index> locate(std::span<const CopyRun> owned, IndexRun run,
 }
 
 /// Fills in the send side of the map from the requests of other ranks.
-std::optional<Finding> serve(int rank, std::span<const ControlMessage> requests,
-                             std::span<const CopyRun> owned, HaloMap& map) {
+std::optional<Error> serve(int rank, std::span<const ControlMessage> requests,
+                           std::span<const CopyRun> owned, HaloMap& map) {
   map.send_offsets.push_back(0);
-  std::optional<Finding> finding;
+  std::optional<Error> finding;
   for (const ControlMessage& request : requests) {
     OutEdge& edge = map.pattern.out.emplace_back();
     edge.rank = request.peer;
     for (const IndexRun& run : contents_of<Wanted>(request).runs) {
       const std::optional<Index> missing = locate(owned, run, edge.items);
       if (!missing || finding) continue;
-      finding.emplace(
-          Error(Fault::argument, "rank " + std::to_string(request.peer) + " needs index " +
-                                     std::to_string(*missing) + " from rank " +
-                                     std::to_string(rank) + ", which does not own it"),
-          true);
+      finding = Error(Fault::argument, "rank " + std::to_string(request.peer) + " needs index " +
+                                           std::to_string(*missing) + " from rank " +
+                                           std::to_string(rank) + ", which does not own it")
+                    .on_all_ranks();
     }
     map.send_ranks.push_back(request.peer);
     for (const ItemRun& item : edge.items) {
@@ -226,16 +224,16 @@ HaloMap empty_map(Index owned_count, std::span<const Index> needed) {
 /// Last step of the forms that have checked ownership.
 HaloMap finish(mpi::Communicator& communicator, std::span<const CopyRun> owned,
                const Needed& needed, std::span<const int> owners, const ExchangeOptions& options,
-               HaloMap map, std::optional<Finding> mine = {}) {
+               HaloMap map, std::optional<Error> mine = {}) {
   std::vector<ControlMessage> requests;
   attempt(mine, [&] {
     check_owners(needed, owners);
     requests = ask(needed, owners, map);
   });
   requests = exchange_messages(communicator, requests, options, mine);
-  std::optional<Finding> impossible;
+  std::optional<Error> impossible;
   attempt(mine, [&] { impossible = serve(communicator.rank(), requests, owned, map); });
-  if (mine) throw mine->error;
+  if (mine) throw Error(*mine);
   require(!impossible, Fault::internal, "an index was asked of a rank that does not own it");
   return map;
 }
@@ -244,7 +242,7 @@ HaloMap finish(mpi::Communicator& communicator, std::span<const CopyRun> owned,
 
 HaloMap form_halo(mpi::Communicator& communicator, std::pair<Index, Index> owned_range,
                   std::span<const Index> needed_indices, const ExchangeOptions& options) {
-  std::optional<Finding> mine;
+  std::optional<Error> mine;
   Needed needed;
   attempt(mine, [&] { needed = sort_needed(needed_indices); });
   const auto [first, last] = owned_range;
@@ -262,7 +260,7 @@ HaloMap form_halo(mpi::Communicator& communicator, std::pair<Index, Index> owned
 
 HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_indices,
                   std::span<const Index> needed_indices, const ExchangeOptions& options) {
-  std::optional<Finding> mine;
+  std::optional<Error> mine;
   std::vector<CopyRun> owned;
   Needed needed;
   attempt(mine, [&] {
@@ -281,7 +279,7 @@ HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_
                   std::span<const Index> needed_indices, std::span<const int> given_owners,
                   const ExchangeOptions& options) {
   HaloMap map = empty_map(static_cast<Index>(owned_indices.size()), needed_indices);
-  std::optional<Finding> mine;
+  std::optional<Error> mine;
   std::vector<CopyRun> owned;
   std::vector<ControlMessage> requests;
   attempt(mine, [&] {
@@ -291,7 +289,7 @@ HaloMap form_halo(mpi::Communicator& communicator, std::span<const Index> owned_
   });
   attempt_together(mine,
                    [&] { requests = exchange_messages(communicator, requests, options, mine); });
-  std::optional<Finding> unserved;
+  std::optional<Error> unserved;
   attempt(mine, [&] { unserved = serve(communicator.rank(), requests, owned, map); });
   if (!mine) mine = std::move(unserved);
   agree(communicator, mine);

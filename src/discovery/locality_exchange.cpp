@@ -15,7 +15,7 @@
 // payloads of at least `straight_bytes` are sent directly: their record travels as above, and
 // announces them to the receiver.
 //
-// Successive calls, of this or other methods, cannot mix, as in flat_exchange.cpp: no rank leaves
+// Successive calls, of this or other methods, cannot mix, as in exchange.cpp: no rank leaves
 // before all have entered. With one region, no rank completes the gathering before each member has
 // posted, or given its counts. With several, a message of a pair is sent only after all of its
 // region have gathered. No rank completes the scattering before all members of its region have
@@ -33,8 +33,8 @@
 #include <vector>
 
 #include "discovery/consensus.hpp"
-#include "discovery/methods.hpp"
-#include "discovery/records.hpp"
+#include "discovery/exchange.hpp"
+#include "discovery/parcels.hpp"
 #include "discovery/region_team.hpp"
 #include "discovery/round.hpp"
 #include "mpi/backoff.hpp"
@@ -178,7 +178,7 @@ class LocalityExchange {
 }  // namespace
 
 Inbox exchange_by_locality(mpi::Communicator& communicator, const std::vector<Parcel>& outbox,
-                           const ExchangeOptions& options, const std::optional<Finding>& mine) {
+                           const ExchangeOptions& options, const std::optional<Error>& mine) {
   RegionTeam& team = RegionTeam::of(communicator, options);
   LocalityExchange exchange(communicator, team, mine.has_value());
   exchange.gather(outbox);

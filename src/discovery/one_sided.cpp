@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "discovery/methods.hpp"
+#include "discovery/exchange.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/window.hpp"
@@ -57,7 +57,7 @@ struct KeptWindow {
 /// Compares the sizes of all ranks, and shares findings. On return all ranks have entered. Returns
 /// the window that all have, or a new one.
 mpi::Window& agreed_window(mpi::Communicator& communicator, std::int64_t bytes,
-                           const std::optional<Finding>& mine) {
+                           const std::optional<Error>& mine) {
   auto& own = communicator.extension<KeptWindow>();
   if (own.window == nullptr) own.window = mpi::Window::find(communicator.handle());
   const std::int64_t number = own.window == nullptr ? -1 : own.window->number();
@@ -86,12 +86,12 @@ std::int64_t most(mpi::Communicator& communicator, std::span<const std::int64_t>
 }  // namespace
 
 Inbox exchange_one_sided(mpi::Communicator& communicator, const std::vector<Parcel>& outbox,
-                         std::int64_t bytes, const std::optional<Finding>& mine) {
+                         std::int64_t bytes, const std::optional<Error>& mine) {
   const std::size_t slot_bytes = (sizeof(SlotHeader) + static_cast<std::size_t>(bytes) + 7) / 8 * 8;
   std::vector<std::int64_t> drawn;
   std::vector<std::byte> slots;
   std::vector<mpi::PendingOperation> requests;
-  std::optional<Finding> finding = mine;
+  std::optional<Error> finding = mine;
   // Allocates before the collective steps; later a failure could not be shared.
   attempt(finding, [&] {
     drawn.resize(outbox.size(), -1);

@@ -34,7 +34,7 @@ void check_count(std::size_t replies, std::size_t requests) {
 }  // namespace
 
 Query::Query(mpi::Communicator& communicator, std::vector<Parcel> requests,
-             const ExchangeOptions& options, std::optional<Finding> mine)
+             const ExchangeOptions& options, std::optional<Error> mine)
     : communicator_(communicator), options_(options) {
   options_.method = method_for(communicator, options);
   for (const Parcel& parcel : requests) asked_.push_back(parcel.peer);
@@ -43,8 +43,8 @@ Query::Query(mpi::Communicator& communicator, std::vector<Parcel> requests,
 }
 
 Inbox Query::answer(std::span<const std::span<const std::byte>> replies,
-                    const std::optional<Finding>& mine) {
-  std::optional<Finding> finding = mine;
+                    const std::optional<Error>& mine) {
+  std::optional<Error> finding = mine;
   if (!finding && requests_.lacking) finding.emplace(*requests_.lacking);
   try {
     if (!finding) check_count(replies.size(), requests_.size());
@@ -62,11 +62,11 @@ Inbox Query::answer(std::span<const std::span<const std::byte>> replies,
 }
 
 Inbox Query::answer_straight(std::span<const std::span<const std::byte>> replies,
-                             const std::optional<Finding>& mine) {
+                             const std::optional<Error>& mine) {
   const int rank = communicator_.rank();
   const MPI_Comm handle = communicator_.handle();
   std::string refusal;
-  if (mine) refusal = mine->error.what();
+  if (mine) refusal = mine->what();
   std::deque<std::vector<std::byte>> leaving;
   std::vector<std::pair<int, mpi::PendingOperation>> sends;
   Arrivals arrivals;
@@ -103,7 +103,7 @@ Inbox Query::answer_straight(std::span<const std::span<const std::byte>> replies
     mpi::poll_until([&] { return send.second.test(); },
                     mpi::RankAwaited{send.first, "take in the answer to its query"});
   }
-  if (mine) throw mine->error;
+  if (mine) throw Error(*mine);
   if (lacking) throw Error(*lacking);
   for (const auto& [peer, message] : messages) {
     std::int64_t word = 0;

@@ -16,7 +16,7 @@ class Query {
  public:
   /// Sends the requests. Collective; throws as exchange() does.
   Query(mpi::Communicator& communicator, std::vector<Parcel> requests,
-        const ExchangeOptions& options = {}, std::optional<Finding> mine = std::nullopt);
+        const ExchangeOptions& options = {}, std::optional<Error> mine = std::nullopt);
 
   /// Returns the requests to this rank.
   [[nodiscard]] const Inbox& requests() const { return requests_; }
@@ -29,11 +29,11 @@ class Query {
   /// A rank may bring a finding instead of replies: then it throws, and so do the ranks that asked
   /// it. May be called once.
   Inbox answer(std::span<const std::span<const std::byte>> replies,
-               const std::optional<Finding>& mine = std::nullopt);
+               const std::optional<Error>& mine = std::nullopt);
 
  private:
   Inbox answer_straight(std::span<const std::span<const std::byte>> replies,
-                        const std::optional<Finding>& mine);
+                        const std::optional<Error>& mine);
 
   mpi::Communicator& communicator_;
   ExchangeOptions options_;

@@ -1,11 +1,20 @@
-// Sends, and receives from any rank.
+// Sends, and receives from any rank. The number of exchanges is kept with the communicator.
 #include "discovery/round.hpp"
 
+#include <atomic>
 #include <ostream>
 
 #include "mpi/backoff.hpp"
 
 namespace vicinal {
+
+namespace {
+
+struct Exchanges {
+  std::atomic<unsigned> begun = 0;
+};
+
+}  // namespace
 
 void Round::send(const Parcel& parcel, bool synchronous) {
   const auto start = synchronous ? mpi::issend : mpi::isend;
@@ -53,6 +62,10 @@ void Round::finish(std::vector<Message>& messages, const char* deed, bool collec
         },
         mpi::RankAwaited{message.peer, deed});
   }
+}
+
+int next_turn(mpi::Communicator& communicator) {
+  return static_cast<int>(++communicator.extension<Exchanges>().begun % 2);
 }
 
 }  // namespace vicinal

@@ -1,5 +1,6 @@
 // Point-to-point messages of an exchange. send() starts at once, and collect() receives every
 // message that arrives with the tag of the exchange. The methods decide when enough have arrived.
+// Successive exchanges alternate between two tags; exchange.cpp explains why two suffice.
 #pragma once
 
 #include <cstddef>
@@ -48,5 +49,9 @@ class Round {
   std::vector<Message> sends_;
   std::vector<Message> receives_;
 };
+
+/// Returns the tag index, 0 or 1, of the next exchange on a communicator. Equal on all ranks, since
+/// exchanges are collective.
+int next_turn(mpi::Communicator& communicator);
 
 }  // namespace vicinal

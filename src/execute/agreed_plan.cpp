@@ -72,11 +72,12 @@ void AgreedPlan::add_dependents(const Plan& plan) {
   }
 }
 
-std::optional<mpi::FaultElsewhere> notice_of(const AgreedPlan& plan) {
+std::optional<Error> notice_of(const AgreedPlan& plan) {
   plan.communicator().mailbox().collect();
   try {
     mpi::check_notices(plan.communicator(), plan.key());
-  } catch (const mpi::FaultElsewhere& error) {
+  } catch (const Error& error) {
+    if (error.origin() < 0) throw;
     return error;
   }
   return std::nullopt;

@@ -97,7 +97,7 @@ class AgreedPlan : public std::enable_shared_from_this<AgreedPlan> {
 
 /// Returns the notice of another rank that it has no such plan, or has lost it; nothing if there is
 /// none.
-std::optional<mpi::FaultElsewhere> notice_of(const AgreedPlan& plan);
+std::optional<Error> notice_of(const AgreedPlan& plan);
 
 /// Gives the plan up on this rank, because of a fault that began on rank `origin`. Tells the ranks
 /// that may wait for it. Never frees the plan, because messages into its memory may still arrive.

@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "base/product.hpp"
+#include "base/runs.hpp"
 #include "mpi/device_pointers.hpp"
 
 namespace vicinal {

@@ -23,7 +23,6 @@
 #include "mpi/requests.hpp"
 #include "plan/compiled_graph.hpp"
 #include "plan/placement.hpp"
-#include "plan/staged.hpp"
 
 namespace vicinal {
 

@@ -156,7 +156,7 @@ void Channel::give_up(std::exception_ptr fault, int origin) noexcept {
 }
 
 void Channel::look_for_notices() {
-  const std::optional<mpi::FaultElsewhere> notice = notice_of(plan_);
+  const std::optional<Error> notice = notice_of(plan_);
   if (notice) give_up(std::make_exception_ptr(*notice), notice->origin());
 }
 

@@ -11,11 +11,10 @@
 #include <ostream>
 #include <utility>
 
-#include "cost/device_way.hpp"
+#include "cost/transport.hpp"
 #include "execute/plan_log.hpp"
 #include "negotiate/comparison.hpp"
 #include "negotiate/partitioning.hpp"
-#include "negotiate/plan_alike.hpp"
 #include "negotiate/proof.hpp"
 
 namespace vicinal {
@@ -69,14 +68,15 @@ bool Planning::advance() noexcept {
     plan_ =
         std::make_shared<AgreedPlan>(task_.communicator, task_.key, task_.neighborhood.dependents(),
                                      std::move(site_), std::move(plans), device_choices);
-  } catch (const SettledFault&) {
-    fault_ = std::current_exception();  // all ranks know
-  } catch (const mpi::FaultElsewhere& error) {
-    leave_with(
-        task_.fault ? std::make_exception_ptr(Error(*task_.fault)) : std::current_exception(),
-        error.origin());
   } catch (...) {
-    leave_with(std::current_exception(), rank);
+    const Error error = current_fault();
+    if (error.is_on_all_ranks()) {
+      fault_ = std::current_exception();
+    } else if (error.origin() >= 0) {
+      leave_with(std::make_exception_ptr(task_.fault.value_or(error)), error.origin());
+    } else {
+      leave_with(std::current_exception(), rank);
+    }
   }
   concluding_.reset();
   negotiating_.reset();
@@ -125,7 +125,8 @@ Task<Plans> Planning::conclude() {
   std::optional<Error> settled;
   try {
     plans = negotiating_->result();
-  } catch (const SettledFault& fault) {
+  } catch (const Error& fault) {
+    if (!fault.is_on_all_ranks()) throw;
     settled = fault;
   }
   if (task_.options.partitioned && task_.neighborhood.takes_part()) {
@@ -140,9 +141,9 @@ Task<Plans> Planning::conclude() {
     Task<Done> agreeing = agree(settled);
     co_await agreeing;
   } else if (settled && task_.neighborhood.takes_part()) {
-    throw Error(*settled);  // the other ranks do not know
+    throw Error(settled->fault(), *settled);  // the other ranks do not know
   }
-  if (settled) throw SettledFault(*settled);
+  if (settled) throw settled->on_all_ranks();
   co_return plans;
 }
 
@@ -155,7 +156,8 @@ Task<Done> Planning::divide(Plans& plans, std::optional<Error>& settled) {
     Task<Plan> partitioning =
         with_partitions(common_.conversation, site_, std::move(plans.forward), task_.pattern);
     plans.forward = co_await partitioning;
-  } catch (const SettledFault& fault) {
+  } catch (const Error& fault) {
+    if (!fault.is_on_all_ranks()) throw;
     settled = fault;
   }
   co_return Done{};

@@ -10,14 +10,13 @@
 #include <utility>
 
 #include "api/neighbor.hpp"
-#include "base/product.hpp"
+#include "base/runs.hpp"
 #include "collectives/all_ranks.hpp"
 #include "collectives/edge_data.hpp"
 #include "interpose/forms.hpp"
 #include "interpose/gathered.hpp"
 #include "interpose/generalized_requests.hpp"
 #include "interpose/guarded_as.hpp"
-#include "interpose/narrow.hpp"
 #include "interpose/own.hpp"
 #include "mpi/datatype.hpp"
 
@@ -144,7 +143,7 @@ struct AllGather
     return timed(way, [&] {
       if (by_mpi) return OfMpi::blocking_of_mpi(arguments..., comm);
       return guarded_as(ours, comm, [&] {
-        finish(enter(*loops->graph(), *way.queue, Form::blocking, arguments...));
+        enter(*loops->graph(), *way.queue, Form::blocking, arguments...).finish();
       });
     });
   }
@@ -165,10 +164,9 @@ struct AllGather
                       way.queue == nullptr);
     if (way.queue == nullptr) return OfMpi::nonblocking_of_mpi(arguments..., comm, request);
     return guarded_as(ours, comm, [&] {
-      *request = request_for_call(
-          {ours, gathered->errors()},
-          request_of(loops->graph(),
-                     enter(*loops->graph(), *way.queue, Form::nonblocking, arguments...)));
+      *request = request_for_call({ours, gathered->errors()}, enter(*loops->graph(), *way.queue,
+                                                                    Form::nonblocking, arguments...)
+                                                                  .request(loops->graph()));
     });
   }
 
@@ -226,13 +224,13 @@ struct AllGather
                       code == MPI_SUCCESS ? std::chrono::nanoseconds(time).count() : untimed);
     return code;
   }
-  static CallQueue::Entered enter(Graph& graph, CallQueue& queue, Form form, Arguments... given) {
+  static EnteredCall enter(Graph& graph, CallQueue& queue, Form form, Arguments... given) {
     NeighborArguments arguments;
     auto fault = c_api::fault_of([&] {
       Reader::read(given...)(graph, arguments);
       fill_block(arguments, graph);
     });
-    return queue.enter(graph, std::move(arguments), std::move(fault), form == Form::blocking);
+    return queue.enter(graph, std::move(arguments), std::move(fault), form);
   }
 };
 

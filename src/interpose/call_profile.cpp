@@ -14,7 +14,6 @@
 #include "base/setting.hpp"
 #include "execute/agreed_plan.hpp"
 #include "interpose/own.hpp"
-#include "interpose/report.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/own_progress.hpp"

@@ -1,5 +1,5 @@
 // The call profile: a rank's record of the program's exchanges, for the report that VICINAL_REPORT
-// requests. Nothing is recorded without such a request.
+// requests. Nothing is recorded without such a request. The report is for people and for programs.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -157,5 +158,9 @@ void note_progress(std::string_view who);
 
 /// Writes the report, if one is requested. Collective over MPI_COMM_WORLD, before MPI ends.
 void write_report() noexcept;
+
+/// Adds up the records of all ranks (index = rank). Writes JSON to `path` and a table to
+/// `path`.txt. Throws an argument fault if a file cannot be written.
+void write_report_of(std::span<const RankRecord> ranks, const std::string& path);
 
 }  // namespace vicinal::interpose

@@ -26,11 +26,9 @@
 #include "collectives/adjacency.hpp"
 #include "discovery/findings.hpp"
 #include "interpose/own.hpp"
-#include "interpose/served.hpp"
 #include "interpose/serving.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/environment.hpp"
-#include "mpi/library.hpp"
 #include "mpi/topology.hpp"
 
 namespace vicinal::interpose {
@@ -89,7 +87,7 @@ void serve_by(const std::shared_ptr<mpi::Communicator>& communicator, Ingredient
   least[progresses] = of.settings.options.strict_progress ? 0 : 1;
   // Every rank draws it, even if the rank fails afterwards.
   const std::int64_t of_duplicate = next_graph_number(*communicator);
-  std::optional<Finding> finding;
+  std::optional<Error> finding;
   std::unique_ptr<Served> served;
   attempt(finding, [&] {
     auto graph = Graph::make(communicator, std::move(of.sources), std::move(of.destinations),

@@ -12,9 +12,8 @@
 #include "interpose/forms.hpp"
 #include "interpose/generalized_requests.hpp"
 #include "interpose/guarded_as.hpp"
-#include "interpose/narrow.hpp"
 #include "interpose/own.hpp"
-#include "interpose/served.hpp"
+#include "interpose/serving.hpp"
 #include "mpi/backoff.hpp"
 
 namespace vicinal::interpose {

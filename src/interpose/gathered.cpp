@@ -8,7 +8,6 @@
 
 #include "discovery/findings.hpp"
 #include "interpose/guarded_as.hpp"
-#include "interpose/served.hpp"
 #include "interpose/serving.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/errors.hpp"
@@ -101,7 +100,7 @@ void Gathered::set_up() {
                                 : mpi::Communicator::of(user_);
   if (communicator->machine()->regions() == 1) return note_left(all_gathers, on_one_host);
   std::array<std::int64_t, 1> least{settings.options.strict_progress ? 0 : 1};
-  std::optional<Finding> finding;
+  std::optional<Error> finding;
   std::shared_ptr<Graph> graph;
   std::shared_ptr<GatherLoops> loops;
   attempt(finding, [&] {

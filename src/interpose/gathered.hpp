@@ -16,7 +16,7 @@
 #include "base/guarded.hpp"
 #include "collectives/gather_loops.hpp"
 #include "interpose/call_profile.hpp"
-#include "interpose/error_handling.hpp"
+#include "interpose/guarded_as.hpp"
 #include "mpi/attachment.hpp"
 
 namespace vicinal::interpose {

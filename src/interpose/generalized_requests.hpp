@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "collectives/request.hpp"
-#include "interpose/error_handling.hpp"
+#include "interpose/guarded_as.hpp"
 #include "mpi/generalized_requests.hpp"
 #include "progress/activity.hpp"
 

@@ -1,7 +1,10 @@
-// Raises vicinal's exceptions as errors of the MPI function that vicinal replaces.
+// Raises vicinal's exceptions as errors of the MPI function that vicinal replaces. The error
+// handler of a communicator also receives errors of operations that continue after a call.
 #pragma once
 
 #include <mpi.h>
+
+#include <atomic>
 
 #include "base/error.hpp"
 #include "mpi/own_progress.hpp"
@@ -23,5 +26,15 @@ int guarded_as(const void* ours, MPI_Comm user, Body body) noexcept {
     return raise_for(ours, user, current_fault());
   }
 }
+
+/// Holds the communicator as long as the program has it. Holds MPI_COMM_NULL for one that is being
+/// made, until its first use.
+struct ErrorHandling {
+  explicit ErrorHandling(MPI_Comm user) : communicator(user) {}
+  void found(MPI_Comm user) {
+    if (communicator.load(std::memory_order_relaxed) == MPI_COMM_NULL) communicator = user;
+  }
+  std::atomic<MPI_Comm> communicator;
+};
 
 }  // namespace vicinal::interpose

@@ -1,6 +1,6 @@
 // Writes the report. The number of calls is that of the rank with most, and their time that of the
 // slowest rank, for which the others wait. Messages are added up over all ranks.
-#include "interpose/report.hpp"
+#include "interpose/call_profile.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/json.hpp"
-#include "mpi/library.hpp"
+#include "mpi/environment.hpp"
 
 namespace vicinal::interpose {
 namespace {

@@ -1,16 +1,21 @@
 // Regions and hosts as labels per rank, and the forms in which a user can specify regions. All
 // planners trust a region map, so it is checked strictly here: an undetected mistake would show
-// only as bad performance.
+// only as bad performance. Shares of cores are sums, for each node, of the CPU sets of its ranks.
 #include "locality/machine.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <cstddef>
+#include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "base/error.hpp"
 #include "base/setting.hpp"
 
 namespace vicinal {
+
 namespace {
 
 /// Numbers labels from 0 in the order of their first appearance; returns the number of distinct
@@ -100,6 +105,22 @@ std::vector<int> read_one(std::string_view text, const DetectedPlaces& places) {
   fail(Fault::topology, "region specification \"", text, "\" is not known; ", forms());
 }
 
+struct Node {
+  int ranks = 0;
+  double told = -1;
+  std::set<std::int64_t> sets;
+  double cpus = 0;
+
+  void add(const CpuClaim& claim) {
+    if (ranks++ == 0) told = claim.told;
+    if (sets.insert(claim.set).second) cpus += static_cast<double>(claim.cpus);
+  }
+  [[nodiscard]] CoreShare share() const {
+    const double cores = told >= 0 ? told : cpus;
+    return {cores > 0 ? std::min<double>(cores, ranks) : ranks, ranks};
+  }
+};
+
 }  // namespace
 
 Machine::Machine(std::vector<int> region_of, std::vector<int> host_of, std::vector<int> inner_of,
@@ -176,6 +197,16 @@ std::vector<int> read_inner_regions(std::string_view text, const DetectedPlaces&
   const std::size_t slash = text.find('/');
   return slash == std::string_view::npos ? std::vector<int>()
                                          : read_one(text.substr(slash + 1), places);
+}
+
+std::vector<CoreShare> core_shares(const std::vector<int>& node_of,
+                                   std::span<const CpuClaim> claims) {
+  std::map<int, Node> nodes;
+  for (std::size_t rank = 0; rank < node_of.size(); ++rank) nodes[node_of[rank]].add(claims[rank]);
+  std::vector<CoreShare> shares;
+  shares.reserve(node_of.size());
+  for (const int node : node_of) shares.push_back(nodes.at(node).share());
+  return shares;
 }
 
 }  // namespace vicinal

@@ -3,9 +3,17 @@
 // defines it, or the user overrides it. The two are independent: an overridden region may span
 // hosts, and a host may hold several regions. Regions that the user names stand for hosts: two
 // ranks then count as on one host if both region and host agree. Regions may hold inner regions
-// (the NUMA domains of a node). All objects of a communicator share one Machine.
+// (the NUMA domains of a node). All objects of a communicator share one Machine. The CPUs on which
+// ranks may run give an estimate of how many cores the ranks of a node share.
+//
+// Regions have leaders for their pairs: the traffic between two regions passes through one rank of
+// each. The leader follows from the region numbers, so no rank needs to ask. Leadership of a
+// region's pairs is distributed round-robin over its members. Both directions of a pair use the
+// same two ranks. The members of a region that share a host can gather in shared memory what their
+// leaders send.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,9 +22,31 @@
 #include <string_view>
 #include <vector>
 
-#include "locality/core_shares.hpp"
-
 namespace vicinal {
+
+struct CpuClaim {
+  std::int64_t cpus = 0;  ///< number of CPUs on which the rank may run; 0 if unknown
+  std::int64_t set = 0;   ///< identifies the CPUs: equal for equal sets
+  /// Cores that the node's ranks share, as set by the user; 0 for one core each, -1 if not set.
+  double told = -1;
+};
+
+/// A number of cores and the number of ranks that share them: one core each, or fewer. Both numbers
+/// are kept, because rounding could make ranks times quotient differ from the cores.
+struct CoreShare {
+  double cores = 1;
+  int ranks = 1;
+
+  [[nodiscard]] bool is_crowded() const { return cores < ranks; }
+  friend bool operator==(const CoreShare&, const CoreShare&) = default;
+};
+
+/// Returns, for each rank, the cores and ranks of its node: at most one core per rank, and one each
+/// if nothing is known. `told` of a node's lowest rank applies to all its ranks. Without
+/// it, different CPU sets are assumed to be disjoint: a launcher binds ranks to parts of a node, or
+/// leaves placement to the system.
+std::vector<CoreShare> core_shares(const std::vector<int>& node_of,
+                                   std::span<const CpuClaim> claims);
 
 /// Distance between two ranks, nearest first.
 enum class Level : std::uint8_t {
@@ -96,5 +126,28 @@ std::vector<int> read_inner_regions(std::string_view text, const DetectedPlaces&
 /// that the user names stand for hosts, and ranks of different regions share no memory.
 std::vector<int> sharing_under(std::string_view text, const std::vector<int>& regions,
                                const std::vector<int>& host_of);
+
+/// Returns the index of a region's leader for region `other`, among the region's `members` ranks.
+[[nodiscard]] inline int place_of_leader(std::size_t members, int other) {
+  return static_cast<int>(static_cast<std::size_t>(other) % members);
+}
+
+/// Returns the rank that leads the traffic of `region` with `other`.
+[[nodiscard]] inline int leader(const Machine& machine, int region, int other) {
+  const std::span<const int> members = machine.members(region);
+  return members[static_cast<std::size_t>(place_of_leader(members.size(), other))];
+}
+
+/// Returns the rank that represents a region in exchanges among all regions.
+[[nodiscard]] inline int region_leader(const Machine& machine, int region) {
+  return machine.members(region).front();
+}
+
+/// Returns whether all members of a region live on one host.
+[[nodiscard]] inline bool share_a_host(const Machine& machine, int region) {
+  const std::span<const int> members = machine.members(region);
+  return std::all_of(members.begin(), members.end(),
+                     [&](int rank) { return machine.same_host(rank, members.front()); });
+}
 
 }  // namespace vicinal

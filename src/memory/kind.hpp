@@ -1,6 +1,7 @@
 // Kinds of memory. A plan defines what a buffer is for (`Space`). The kind of memory that a buffer
 // lies in decides how it is allocated, copied, gathered, scattered and reduced, and whether MPI may
-// access it. Each kind is one file and one line of the table in kinds.cpp.
+// access it. Each kind is one file and one line of the table in kinds.cpp. Processes open memory of
+// other processes by IPC handles.
 //
 // An operation on memory that the processor cannot access directly, such as a device's, is a *job*.
 // A job is prepared when a plan is bound and begun during an execution; it may finish only after
@@ -9,6 +10,7 @@
 // Kinds are thread-safe; a job is used by one thread at a time.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,10 +19,22 @@
 #include <utility>
 
 #include "base/runs.hpp"
-#include "memory/ipc_handle.hpp"
 #include "memory/kernels.hpp"
 
 namespace vicinal {
+
+/// A driver's own IPC handle: 64 opaque bytes with both drivers.
+struct IpcHandle {
+  std::array<std::byte, 64> bytes{};
+  friend bool operator==(const IpcHandle&, const IpcHandle&) = default;
+};
+
+/// Memory inside another owner's allocation: the IPC handle of that allocation, and the offset in
+/// it.
+struct Lease {
+  IpcHandle handle;
+  std::int64_t offset = 0;  ///< in bytes
+};
 
 /// A list of copies or reductions ready to run. One side lies in a kind of memory, the other there
 /// or in host memory. May be begun again only after it has finished.
@@ -196,6 +210,8 @@ class Opened {
 
 /// For tests: treats memory that no kind holds as `kind` from now on. Returns the previous kind.
 MemoryKind& treat_host_memory_as(MemoryKind& kind);
+/// As treat_host_memory_as(kind), but only for addresses that satisfy `which`.
+MemoryKind& treat_host_memory_as(MemoryKind& kind, bool (*which)(const void* address));
 
 /// Returns the kind of an address that neither the processor nor MPI reaches; null for other
 /// addresses.

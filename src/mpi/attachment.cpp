@@ -10,7 +10,6 @@
 
 #include "base/guarded.hpp"
 #include "mpi/collectives.hpp"
-#include "mpi/detect.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/errors.hpp"
 

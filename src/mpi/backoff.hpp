@@ -16,7 +16,7 @@
 #include <string>
 #include <utility>
 
-#include "mpi/hot.hpp"
+#include "mpi/deferred.hpp"
 
 namespace vicinal::mpi {
 

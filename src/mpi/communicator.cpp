@@ -1,7 +1,8 @@
 // Makes the private communicator, and finds it again. It is attached to the user's. It retires
 // (retirement.hpp) when the user's and the last graph or request on it are gone. An attribute of
 // MPI_COMM_SELF frees the communicators that still live at the end of MPI: MPI_Finalize deletes
-// that attribute first.
+// that attribute first. Of arrived messages, the key identifies a control message, the tag every
+// other one.
 #include "mpi/communicator.hpp"
 
 #include <algorithm>
@@ -15,7 +16,6 @@
 
 #include "base/guarded.hpp"
 #include "base/no_destructor.hpp"
-#include "mpi/alone.hpp"
 #include "mpi/attachment.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/collectives.hpp"
@@ -27,6 +27,7 @@
 #include "mpi/window.hpp"
 
 namespace vicinal::mpi {
+
 namespace {
 
 /// All communicators of this process. Never destroyed, since the destructor of another static
@@ -63,8 +64,8 @@ class OwnCommunicator final : public Attachment {
   std::shared_ptr<Communicator> communicator_;
 };
 
-/// Waits until all ranks have arrived, before they have a private communicator. No rank waits inside
-/// MPI, where active plans make no progress.
+/// Waits until all ranks have arrived, before they have a private communicator. No rank waits
+/// inside MPI, where active plans make no progress.
 void await_all(MPI_Comm user) {
   std::int64_t nothing = 0;
   PendingOperation all = iallreduce(user, std::span(&nothing, 1), Reduction::min);
@@ -341,6 +342,27 @@ void describe_communicators(std::ostream& out) {
         << communicator->size_
         << ": ranks of this node exchange messages where they could share memory: "
         << communicator->arena_fault() << '\n';
+  }
+}
+
+void describe_arrivals(Communicator& communicator, const OwnTraffic& own, std::ostream& out) {
+  Mailbox& mailbox = communicator.mailbox();
+  mailbox.collect();
+  for (const auto& [rank, key] : mailbox.senders_besides(own.key)) {
+    out << "; rank " << rank << " has sent a control message for "
+        << (key.sequence == 0 ? "the creation of a graph" : "the planning of an exchange");
+  }
+  if (!own.is_all) return;
+  constexpr std::pair<int, const char*> others[] = {
+      {tag_allgather, "the beginning of a halo or a sparse exchange, or of the end of a creation"},
+      {tag_discovery_even, "a sparse exchange or the creation of a halo"},
+      {tag_discovery_odd, "a sparse exchange or the creation of a halo"},
+  };
+  for (const auto& [tag, call] : others) {
+    int found = 0;
+    MPI_Status status;
+    check(MPI_Iprobe(MPI_ANY_SOURCE, tag, communicator.handle(), &found, &status), "MPI_Iprobe");
+    if (found != 0) out << "; rank " << status.MPI_SOURCE << " has sent a message of " << call;
   }
 }
 

@@ -5,6 +5,9 @@
 //
 // Graphs and requests share its ownership, so the user may free the communicator before them. After
 // the last owner releases it, later calls free the private communicator; no rank waits for others.
+//
+// A call that waits describes the messages that have arrived for another call. They tell in which
+// call the other ranks are.
 #pragma once
 
 #include <mpi.h>
@@ -18,6 +21,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <typeindex>
+#include <typeinfo>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -26,10 +32,37 @@
 #include "base/setting.hpp"
 #include "locality/machine.hpp"
 #include "memory/arena.hpp"
-#include "mpi/extensions.hpp"
+#include "mpi/backoff.hpp"
 #include "mpi/mailbox.hpp"
 
 namespace vicinal::mpi {
+
+/// Objects that other layers keep with a communicator: one object of each type, constructed on
+/// first use. A layer uses a type that no other layer names, with a default constructor.
+///
+/// Thread-safe: any thread may ask at any time, and gets the same object. Access to that object is
+/// not synchronized.
+class Extensions {
+ public:
+  /// Returns the object of type T. Its address is stable until clear().
+  template <class T>
+  T& of() {
+    const Lock lock(mutex_);
+    std::shared_ptr<void>& place = kept_[typeid(T)];
+    if (!place) place = std::make_shared<T>();
+    return *static_cast<T*>(place.get());
+  }
+  /// Destroys all objects, without the lock held: their destructors may call of().
+  void clear() {
+    decltype(kept_) last;  // destroyed after the lock
+    const Lock lock(mutex_);
+    last.swap(kept_);
+  }
+
+ private:
+  Mutex mutex_;
+  std::map<std::type_index, std::shared_ptr<void>> kept_ VICINAL_GUARDED_BY(mutex_);
+};
 
 /// Tags that no plan uses.
 enum ReservedTag : int {
@@ -236,5 +269,33 @@ class Communicator {
 
 /// Writes a line for each communicator on which ranks of this node do not share memory.
 void describe_communicators(std::ostream& out);
+
+/// Describes the messages that a call of the program waits for.
+struct OwnTraffic {
+  /// Control messages of this graph and sequence are its own.
+  ConversationKey key;
+  bool is_all = false;  ///< it waits for control messages only
+};
+
+/// Continues a sentence: "; rank 3 has sent a control message for the creation of a graph", and so
+/// on. Writes nothing if no message of another call has arrived. Receives control messages that
+/// have arrived.
+void describe_arrivals(Communicator& communicator, const OwnTraffic& own, std::ostream& out);
+
+/// Registers a call of the program on a communicator, as long as the object lives: see Doing.
+class NamedCall {
+ public:
+  NamedCall(Communicator& communicator, const char* what, OwnTraffic own = {})
+      : describe_{&communicator, own}, doing_(what, describe_) {}
+
+ private:
+  struct Describe {
+    Communicator* communicator;
+    OwnTraffic own;
+    void operator()(std::ostream& out) const { describe_arrivals(*communicator, own, out); }
+  };
+  const Describe describe_;
+  const Doing doing_;
+};
 
 }  // namespace vicinal::mpi

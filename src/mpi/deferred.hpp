@@ -19,9 +19,16 @@
 #include <list>
 #include <utility>
 
-#include "mpi/hot.hpp"
-
 namespace vicinal::mpi {
+
+/// The variables that every poll of a wait reads, in one cache line. A rank that shares its core
+/// finds each line cold when it gets the core back.
+struct alignas(64) Hot {
+  std::atomic<int> active = 0;            ///< what progress() advances
+  std::atomic<int> spins = 32;            ///< pauses before the first that yields
+  std::atomic<std::size_t> deferred = 0;  ///< tasks not done, on this rank
+};
+inline constinit Hot hot;
 
 /// A deferred task that may become due later. leave() allocates nothing and calls no MPI function,
 /// so an MPI callback may call it.

@@ -24,21 +24,6 @@ namespace vicinal::mpi {
 /// where the fault began.
 constexpr int notice = -1;
 
-/// Thrown on a rank that learns of a fault of another rank.
-class FaultElsewhere : public Error {
- public:
-  FaultElsewhere(int origin, const char* what)
-      : Error(Fault::elsewhere,
-              std::string(what) + " failed on rank " + std::to_string(origin) +
-                  "; the message on that rank, or on one that it names, says more"),
-        origin_(origin) {}
-  /// Rank where the fault began.
-  [[nodiscard]] int origin() const { return origin_; }
-
- private:
-  int origin_;
-};
-
 /// Sends a notice to other ranks, which may wait for nothing else. Ignores send failures: there is
 /// a fault to report already.
 inline void give_notice(Communicator& communicator, ConversationKey key, int origin,
@@ -62,8 +47,8 @@ void give_notice(Communicator& communicator, ConversationKey key, int origin, Fi
   }
 }
 
-/// Throws FaultElsewhere if a notice of this conversation has arrived, or one that its graph could
-/// not be created (sequence 0).
+/// Throws an error that names its origin if a notice of this conversation has arrived, or one that
+/// its graph could not be created (sequence 0).
 inline void check_notices(Communicator& communicator, ConversationKey key) {
   Mailbox& mailbox = communicator.mailbox();
   for (const std::int64_t sequence : {std::int64_t{0}, key.sequence}) {
@@ -72,7 +57,11 @@ inline void check_notices(Communicator& communicator, ConversationKey key) {
     const std::vector<ControlMessage> notices = mailbox.look(which, notice);
     if (notices.empty()) continue;
     const int origin = static_cast<int>(notices.front().words.front());
-    throw FaultElsewhere(origin, sequence == 0 ? "the graph" : "the exchange");
+    const std::string what = sequence == 0 ? "the graph" : "the exchange";
+    throw Error(Fault::elsewhere,
+                what + " failed on rank " + std::to_string(origin) +
+                    "; the message on that rank, or on one that it names, says more")
+        .from_rank(origin);
   }
 }
 
@@ -98,7 +87,7 @@ class Driver {
   }
 
   /// Does what can be done now; returns true once the task has ended. Never waits. Throws
-  /// FaultElsewhere if another rank has left the conversation.
+  /// an error that names its origin if another rank has left the conversation.
   template <class T>
   bool advance(Task<T>& task, Look look = Look::anew) {
     while (busy_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();

@@ -1,10 +1,14 @@
-// Features and state of the underlying MPI. Features beyond the common base are found by symbol
+// The environment of this process: features and state of the underlying MPI, its launcher, and the
+// placement that the operating system reports. Features beyond the common base are found by symbol
 // look-up, since the MPI version at compile time says nothing about the loaded one.
 #pragma once
 
 #include <mpi.h>
 
 #include <atomic>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace vicinal::mpi {
 
@@ -54,5 +58,30 @@ void require_fitting_abi();
 
 /// Returns the address of a function in the loaded MPI; null if it has none.
 [[nodiscard]] void* find_symbol(const char* name);
+
+/// Returns whether MPI's version text begins with `name`, for workarounds in one library. Allocates
+/// nothing.
+[[nodiscard]] bool library_is(std::string_view name) noexcept;
+
+/// Returns the name and version of the loaded MPI, in one line without tabs.
+[[nodiscard]] std::string library_version();
+
+/// Warns once per process on standard error if it was launched with others but is alone in
+/// MPI_COMM_WORLD. Its launcher and its MPI library then do not belong together, and each rank
+/// silently does all the work. Of ranks that know their number, only the first that can detect this
+/// warns. MPI must be running.
+void announce_if_alone();
+
+/// Returns a text that is equal for processes exactly if they run under one kernel and one host
+/// name. MPI_COMM_TYPE_SHARED uses the same criterion. An MPI call would instead build, for a
+/// communicator used once, whatever its collective operations need.
+std::string detect_host();
+
+/// Returns which CPUs this process may run on, as the system reports; empty if it does not.
+std::vector<bool> allowed_cpus();
+
+/// Returns the NUMA node that holds most of the CPUs this process may run on, the lowest on ties; 0
+/// if the system does not report it. `root` is the folder with node0, node1, ...
+int detect_numa_node(const std::string& root = "/sys/devices/system/node");
 
 }  // namespace vicinal::mpi

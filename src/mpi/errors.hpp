@@ -1,4 +1,5 @@
-// The boundary between exceptions and MPI error codes, in both directions.
+// The boundary between exceptions and MPI error codes, in both directions. throw_difference()
+// throws, on all ranks, the fault about a setting that two of them gave differently.
 #pragma once
 
 #include <mpi.h>
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/given.hpp"
 
 namespace vicinal::mpi {
 
@@ -63,5 +65,13 @@ inline void check(int code, const char* what) {
   if (code != MPI_SUCCESS) [[unlikely]]
     throw_mpi_error(code, what);
 }
+
+/// Called once it is known that not all ranks of a communicator of the library gave the same.
+/// Throws an info fault on all of them. It names rank 0, the lowest rank that differs from it, and
+/// both values. Collective.
+[[noreturn]] void throw_difference(MPI_Comm communicator, std::span<const Given> mine);
+
+/// Throws an info fault with the `message` of rank `speaker`. Collective.
+[[noreturn]] void throw_told(MPI_Comm communicator, int speaker, const std::string& message);
 
 }  // namespace vicinal::mpi

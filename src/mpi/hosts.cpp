@@ -21,12 +21,12 @@
 
 #include "base/log.hpp"
 #include "base/setting.hpp"
-#include "locality/core_shares.hpp"
+#include "locality/machine.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/communicator.hpp"
-#include "mpi/detect.hpp"
-#include "mpi/difference.hpp"
+#include "mpi/environment.hpp"
+#include "mpi/errors.hpp"
 
 namespace vicinal::mpi {
 namespace {

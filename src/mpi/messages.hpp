@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "memory/address_space.hpp"
+#include "memory/pages.hpp"
 #include "mpi/collectives.hpp"
 
 namespace vicinal::mpi {

@@ -5,11 +5,11 @@
 
 namespace vicinal {
 
-SettledFault fault_elsewhere(const Status& status, std::string_view doing) {
+Error fault_elsewhere(const Status& status, std::string_view doing) {
   std::ostringstream text;
   text << doing << " failed because of a " << name(static_cast<Fault>(status.fault()))
        << " fault on rank " << status.rank() << "; the message on that rank says more";
-  return SettledFault(Error(Fault::elsewhere, text.str()));
+  return Error(Fault::elsewhere, text.str()).on_all_ranks();
 }
 
 Error counts_differ(int from, int to, Index sent, Index expected, std::string_view unit) {
@@ -31,7 +31,7 @@ void FaultRecord::compare(int from, int to, Index sent, Index expected) {
 }
 
 void FaultRecord::settle() const {
-  if (own_fault_) throw SettledFault(*own_fault_);
+  if (own_fault_) throw own_fault_->on_all_ranks();
   if (!status_.good()) throw fault_elsewhere(status_, doing_);
 }
 

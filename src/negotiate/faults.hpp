@@ -14,13 +14,6 @@
 
 namespace vicinal {
 
-/// A fault thrown by a rank that has sent everything that other ranks wait for, so that they can
-/// complete. After any other fault they keep waiting for this rank.
-class SettledFault : public Error {
- public:
-  explicit SettledFault(const Error& error) : Error(error) {}
-};
-
 /// The first fault that a rank knows of: its own, or one that it learned of.
 class Status {
  public:
@@ -43,8 +36,8 @@ class Status {
   int rank_ = -1;
 };
 
-/// Returns the fault for a rank that learned of another rank's fault in doing something.
-SettledFault fault_elsewhere(const Status& status, std::string_view doing = "planning");
+/// Returns the fault on all ranks for a rank that learned of another rank's fault in doing something.
+Error fault_elsewhere(const Status& status, std::string_view doing = "planning");
 
 /// Returns the fault of an edge whose ends give different counts.
 Error counts_differ(int from, int to, Index sent, Index expected, std::string_view unit);
@@ -86,7 +79,8 @@ class FaultRecord {
       return std::nullopt;
     }
   }
-  /// Throws this rank's own fault, or one that names the failed rank, if there is any.
+  /// Throws this rank's own fault, or one that names the failed rank, if there is any. It is on all
+  /// ranks.
   void settle() const;
 
  private:

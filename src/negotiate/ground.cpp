@@ -1,7 +1,7 @@
 // The parts that all negotiations share.
 #include "negotiate/ground.hpp"
 
-#include "negotiate/write_plan.hpp"
+#include "negotiate/transfers.hpp"
 
 namespace vicinal {
 

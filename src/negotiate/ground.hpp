@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/control_messages.hpp"
+#include "base/conversation.hpp"
 #include "negotiate/faults.hpp"
 #include "negotiate/links.hpp"
 #include "negotiate/planner.hpp"

@@ -7,9 +7,8 @@
 #include <algorithm>
 #include <map>
 
-#include "base/control_messages.hpp"
+#include "base/conversation.hpp"
 #include "negotiate/census.hpp"
-#include "negotiate/edge_search.hpp"
 
 namespace vicinal {
 
@@ -133,11 +132,11 @@ Task<Neighborhood> make_neighborhood(Conversation& conversation,
     std::vector<Given> given = premises.settings();
     const Error fault = co_await find_difference(conversation, all, faults, std::move(given),
                                                  census.other_settings());
-    throw SettledFault(fault);
+    throw fault.on_all_ranks();
   }
   if (census.edges_differ()) {
     const Error fault = co_await find_odd_edges(conversation, all, faults, sources, destinations);
-    throw SettledFault(fault);
+    throw fault.on_all_ranks();
   }
 
   Neighborhood result;

@@ -73,7 +73,7 @@ struct Premises {
 };
 
 /// Builds the neighborhood. Collective over the communicator. Ranks without neighbours participate,
-/// so that no rank needs them later, unless they may lead. Throws a SettledFault on every rank if a
+/// so that no rank needs them later, unless they may lead. Throws an error on all ranks if a
 /// rank reports a fault or if settings differ (info). Also throws one if an edge is not named
 /// equally often at both ends (count).
 Task<Neighborhood> make_neighborhood(Conversation& conversation,

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/control_messages.hpp"
+#include "base/conversation.hpp"
 #include "negotiate/faults.hpp"
 #include "plan/partitions.hpp"
 

@@ -10,7 +10,7 @@ namespace vicinal {
 /// Returns the plan with triggers and notifications, its messages divided where both ends can.
 /// Collective over ranks whose plans have messages for each other. Costs a control message for each
 /// rank that this one sends messages to, and for each that it receives messages from. Throws a
-/// SettledFault if only this rank has failed.
+/// error on all ranks if only this rank has failed.
 Task<Plan> with_partitions(Conversation& talk, Site& site, Plan plan, const Pattern& pattern);
 
 }  // namespace vicinal

@@ -1,5 +1,6 @@
 // The planner interface and the table of planners. A planner turns a pattern and a locality into a
-// plan and does nothing else. A new algorithm is one file in src/planners and one line in base/planner_list.hpp.
+// plan and does nothing else. A new algorithm is one file in src/planners and one line in
+// base/planner_list.hpp.
 #pragma once
 
 #include <optional>
@@ -9,7 +10,6 @@
 
 #include "base/conversation.hpp"
 #include "cost/profile.hpp"
-#include "negotiate/bias.hpp"
 #include "negotiate/choice.hpp"
 #include "negotiate/faults.hpp"
 #include "negotiate/neighborhood.hpp"

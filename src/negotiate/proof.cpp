@@ -9,7 +9,6 @@
 #include "negotiate/faults.hpp"
 #include "negotiate/rank_tree.hpp"
 #include "plan/checks.hpp"
-#include "plan/records.hpp"
 
 namespace vicinal {
 
@@ -100,10 +99,11 @@ Task<Done> prove(Conversation& talk, const Neighborhood& neighborhood, const Pla
   co_await tree_allreduce(talk, neighborhood.tree, faults, proof);
   faults.settle();
   if (!proof.verdict().empty()) {
-    throw SettledFault(Error(Fault::internal,
-                             "the plans of these ranks would not deliver what was "
-                             "asked for, and are not used: " +
-                                 proof.verdict()));
+    throw Error(Fault::internal,
+                "the plans of these ranks would not deliver what was "
+                "asked for, and are not used: " +
+                    proof.verdict())
+        .on_all_ranks();
   }
   co_return Done{};
 }

@@ -77,7 +77,8 @@ RankBlocks blocks_of(const Machine& machine) {
 }
 
 RankTree whole_tree(int rank, int size, RankBlocks blocks) {
-  RankTree tree{blocks};
+  RankTree tree;
+  tree.blocks = blocks;
   tree.rank = rank;
   while (blocks.size(tree.levels) < size) ++tree.levels;
   while (tree.level < tree.levels && rank % blocks.size(tree.level + 1) == 0) ++tree.level;

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/control_messages.hpp"
+#include "base/conversation.hpp"
 #include "locality/machine.hpp"
 #include "negotiate/faults.hpp"
 
@@ -60,7 +60,7 @@ class AnyTreeAllreduce {
 };
 
 /// A tree allreduce with typed reports and decisions. Both are control messages
-/// (control_messages.hpp) without a status, which tree_allreduce() adds.
+/// (conversation.hpp) without a status, which tree_allreduce() adds.
 template <class Report, class Decision>
 class TreeAllreduce : public AnyTreeAllreduce {
  public:

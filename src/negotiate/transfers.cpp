@@ -1,4 +1,10 @@
 // Lists of transfers, and arithmetic on positions.
+//
+// The reverse of a list is made transfer by transfer, the last one first. A slot that takes in
+// becomes one that its peers read, unchanged. A slot that hands out has elements that several peers
+// read; in reverse, each peer has an area of its own. The owner adds up the contributions in a
+// store of its own. If the slot held only a copy of the source, it adds them up directly in the
+// target.
 #include "negotiate/transfers.hpp"
 
 #include <algorithm>
@@ -138,5 +144,132 @@ std::vector<CopyRun> shifted(std::vector<CopyRun> runs, Index by) {
   for (CopyRun& run : runs) run.target += by;
   return runs;
 }
+
+namespace {
+
+class Reversal {
+ public:
+  explicit Reversal(const Transfers& forward) : forward_(forward) {}
+
+  Transfers run() {
+    reverse_.reverse = true;
+    for (std::size_t i = 0; i < forward_.stores.size(); ++i) turn(static_cast<int>(i));
+    for (auto it = forward_.list.rbegin(); it != forward_.list.rend(); ++it) turn(*it);
+    return std::move(reverse_);
+  }
+
+ private:
+  /// The counterpart of a store in the reverse.
+  struct Turned {
+    int store = -1;  ///< that replaces it
+    /// Positions of the elements in another rank's slot; empty: unchanged.
+    std::vector<CopyRun> picks;
+    Index offset = 0;
+    bool composed = false;  ///< the move that filled it is reversed with it
+  };
+
+  void turn(int index) {
+    Turned& its = turned_.emplace_back();
+    const Store& store = forward_.stores[static_cast<std::size_t>(index)];
+    if (store.kind == Store::Kind::user) {
+      its.store = index == Plan::source ? Plan::target : Plan::source;
+    } else if (store.kind == Store::Kind::own) {
+      its.store = reverse_.hold(store.extent);
+    } else if (store.kind == Store::Kind::handing_out && !store.is_far()) {
+      add_up(index, its);
+    } else {
+      its.store = reverse_.add(opposite(store));
+      if (store.kind == Store::Kind::taking_in) return;
+      its.picks = store.windows.front().picks;
+      its.offset = store.windows.front().offset;
+    }
+  }
+
+  static Store opposite(Store store) {
+    if (store.kind == Store::Kind::taking_in) {
+      store.kind = Store::Kind::handing_out;
+      return store;
+    }
+    store.kind = Store::Kind::taking_in;
+    store.extent = 0;
+    for (Window& window : store.windows) {
+      const Index count = total(window.picks);
+      store.extent = std::max(store.extent, window.offset + count);
+      window.picks.assign(1, {window.offset, 0, count});
+    }
+    return store;
+  }
+
+  /// Adds the areas of an own slot's readers, and the moves that add up their contributions.
+  void add_up(int index, Turned& its) {
+    const Store& store = forward_.stores[static_cast<std::size_t>(index)];
+    const int areas = reverse_.add(opposite(store));
+    const std::vector<CopyRun>* source = only_source(index);
+    its.composed = source != nullptr;
+    its.store = its.composed ? Plan::target : reverse_.hold(store.extent);
+    const std::vector<CopyRun> home = its.composed ? reversed(*source) : std::vector<CopyRun>{};
+    for (const Window& window : store.windows) {
+      std::vector<CopyRun> back = reversed(window.picks);
+      for (CopyRun& run : back) run.source += window.offset;
+      if (its.composed) back = compose(back, home);
+      reverse_.move(store.phase, areas, its.store, std::move(back));
+    }
+  }
+
+  /// Returns the ascending runs that fill a store, if it is a copy of the source that only its
+  /// peers read; else null.
+  [[nodiscard]] const std::vector<CopyRun>* only_source(int store) const {
+    const std::vector<CopyRun>* found = nullptr;
+    for (const Transfer& transfer : forward_.list) {
+      for (const Part& piece : transfer.pieces) {
+        if (piece.store == store) return nullptr;
+        if (transfer.kind != Transfer::Kind::move || transfer.to != store) continue;
+        if (piece.store != Plan::source || found != nullptr) return nullptr;
+        found = &piece.runs;
+      }
+    }
+    const auto by_target = [](const CopyRun& a, const CopyRun& b) { return a.target < b.target; };
+    const bool ascends =
+        found != nullptr && std::is_sorted(found->begin(), found->end(), by_target);
+    return ascends ? found : nullptr;
+  }
+
+  [[nodiscard]] const Turned& turned(int store) const {
+    return turned_[static_cast<std::size_t>(store)];
+  }
+
+  /// Translates runs to a store's forward positions into runs to its reverse positions.
+  static std::vector<CopyRun> into(const Turned& store, std::vector<CopyRun> runs) {
+    return store.picks.empty() ? runs : shifted(compose(runs, store.picks), store.offset);
+  }
+
+  void turn(const Transfer& it) {
+    if (it.kind == Transfer::Kind::move) {
+      const Part& piece = it.pieces.front();
+      const Turned& to = turned(piece.store);
+      if (turned(it.to).composed) return;
+      reverse_.move(it.phase, turned(it.to).store, to.store, into(to, reversed(piece.runs)));
+      return;
+    }
+    const bool gave = it.kind == Transfer::Kind::give;
+    std::vector<Part> pieces;
+    for (const Part& piece : it.pieces) {
+      const Turned& its = turned(piece.store);
+      std::vector<CopyRun> runs = reversed(piece.runs);
+      if (gave) runs = into(its, std::move(runs));
+      pieces.push_back({its.store, std::move(runs)});
+    }
+    if (gave) reverse_.take(it.phase, it.local, it.peer, it.tag, it.count, std::move(pieces));
+    if (!gave) reverse_.give(it.phase, it.local, it.peer, it.tag, it.count, std::move(pieces));
+  }
+
+  const Transfers& forward_;
+  Transfers reverse_;
+  std::vector<Turned> turned_;
+};
+
+}  // namespace
+
+Transfers reverse_of(const Transfers& forward) { return Reversal(forward).run(); }
 
 }  // namespace vicinal

@@ -1,6 +1,7 @@
 // The transfers of one rank in one execution, before they are a plan: gives and takes, by message
-// or through slots, and moves between stores. Every family of planners produces such a list.
-// write_plan.hpp makes the plan of it; the reverse of a list is a list (reverse_of).
+// or through slots, and moves between stores. Every family of planners produces such a list. Only
+// write_plan() makes a plan of it, writes operations and synchronizes slots. The reverse of a list
+// is a list (reverse_of). A passage tells how one rank hands data to another in one execution.
 //
 // The list contains no synchronization, since that follows from it. A read of a part of a store
 // comes after the transfers that fill it. Each kind of slot determines which side signals and
@@ -18,13 +19,44 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/records.hpp"
 #include "base/runs.hpp"
-#include "negotiate/passage.hpp"
+#include "negotiate/planner.hpp"
 #include "plan/plan.hpp"
 
 namespace vicinal {
+
+/// A slot for each direction. An element that several ranks read forward becomes several
+/// contributions in reverse, so the two slots differ in size.
+struct SlotPair {
+  std::int64_t forward = -1;
+  std::int64_t reverse = -1;
+};
+void fields(auto&& take, Is<SlotPair> auto& it) { take(it.forward, it.reverse); }
+
+/// A message, a slot in the arena of their host, or nothing.
+struct Passage {
+  std::int64_t tag = -1;
+  SlotPair slot;
+  int peer_index = -1;  ///< index of the non-owner in the slot
+  Index extent = 0;     ///< of the slot or the message
+  Index offset = 0;     ///< slot: start of the peer's area, if each peer has its own
+  [[nodiscard]] bool shared() const { return slot.forward >= 0; }
+
+  static Passage message(std::int64_t tag, Index extent) {
+    Passage passage;
+    passage.tag = tag;
+    passage.extent = extent;
+    return passage;
+  }
+};
+void fields(auto&& take, Is<Passage> auto& it) {
+  take(it.tag, it.slot, it.peer_index, it.extent, it.offset);
+}
 
 /// A peer's use of a slot: some of its elements, in the peer's own order.
 struct Window {
@@ -136,5 +168,14 @@ Index lay_end_to_end(std::vector<Window>& windows);
 std::vector<CopyRun> compose(const std::vector<CopyRun>& inner, const std::vector<CopyRun>& outer);
 /// Returns the runs with their targets moved by `by`.
 std::vector<CopyRun> shifted(std::vector<CopyRun> runs, Index by);
+
+/// Returns one rank's plan; local. Operations that other ranks wait for come first: receives, then
+/// gives of this rank's own items, then forwarded items. Operations that only this rank waits for
+/// come last.
+Plan write_plan(Transfers transfers, int rank, int size, std::string_view planner);
+
+/// Returns the plan, and the reverse if it is requested.
+Plans write_plans(Transfers transfers, const PlanRequest& request, std::string_view planner,
+                  std::string reason = {});
 
 }  // namespace vicinal

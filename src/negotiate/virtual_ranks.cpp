@@ -1,8 +1,8 @@
 // Plans for all ranks of a communicator in one process: first the graph, then the plans.
 #include "negotiate/virtual_ranks.hpp"
 
+#include "negotiate/comparison.hpp"
 #include "negotiate/partitioning.hpp"
-#include "negotiate/plan_alike.hpp"
 
 namespace vicinal {
 

@@ -2,7 +2,7 @@
 // read of a part of it comes after those. When contributions are added up, the first one to an
 // element is copied there, and later ones are reduced into it. Their order is the order in which
 // they are written here.
-#include "negotiate/write_plan.hpp"
+#include "negotiate/transfers.hpp"
 
 #include <algorithm>
 #include <iterator>

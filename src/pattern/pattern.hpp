@@ -4,6 +4,10 @@
 // same value, so a planner may send it once. In a plain all-to-all, each element is an item of its
 // own. In a halo, the identity is the index of the owned element. In an allgather, all edges carry
 // the same items.
+//
+// Two functions make patterns: of an allgather over all ranks, and of halos from a list of needed
+// indices. A halo formed over MPI asks the owners. A caller that sees the whole matrix, such as
+// `vicinal explain`, can build the same patterns in one pass.
 #pragma once
 
 #include <span>
@@ -52,5 +56,17 @@ Index item_count(const OutEdge& edge);
 /// Throws if runs are negative, counts disagree with slots, counts do not divide into partitions,
 /// ranks lie outside 0..size-1, or receive slots overlap.
 void check(const Pattern& pattern, int size);
+
+/// Returns rank `rank`'s side. Rank r contributes counts[r] items from the beginning of its send
+/// buffer. The receive buffer holds the blocks in rank order, each followed by `gap` free slots.
+Pattern allgather_pattern(int rank, std::span<const Index> counts, Index gap = 0);
+
+/// Returns the halo patterns of `row_offsets.size() - 1` ranks. Rank r owns the indices
+/// row_offsets[r] to row_offsets[r + 1] - 1. Rank needers[i] needs index indices[i]. Pairs are in
+/// ascending order and unique, and no rank needs an index that it owns. As in a halo formed over
+/// MPI, identities and positions are places among the owned indices. Ghosts are in ascending order,
+/// and edges in rank order. Throws an argument fault that names the first invalid pair.
+std::vector<Pattern> halo_patterns(std::span<const Index> row_offsets, std::span<const int> needers,
+                                   std::span<const Index> indices);
 
 }  // namespace vicinal

@@ -1,6 +1,9 @@
 // Decides which buffers of a plan lie in GPU memory if the user's buffers do, depending on the
 // transport. Each rank chooses its transport alone. Messages look the same to the other end, and a
 // reader of a slot learns where the owner has placed it.
+//
+// with_staged() makes plans for user buffers that MPI cannot access directly: each element is
+// scattered in memory (several vectors exchanged together), or MPI cannot reach the memory.
 #pragma once
 
 #include <algorithm>
@@ -70,5 +73,14 @@ std::vector<bool> slots_on_device(const Plan& plan, OnDevice users);
 std::vector<bool> lendable_slots(const Plan& plan, OnDevice users);
 /// Returns the runs from the source to such a slot, sorted by target.
 std::vector<CopyRun> lent_in(const Plan& plan, int slot);
+
+enum class Staged : std::uint8_t {
+  messages,
+  messages_and_reductions,  ///< for operators that do not work on the user's memory
+};
+
+/// Returns the plan with staging buffers between these operations and the user's buffers (of
+/// reductions, also the slots). The staging buffers are appended to the list of buffers.
+Plan with_staged(const Plan& plan, Staged what);
 
 }  // namespace vicinal

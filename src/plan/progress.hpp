@@ -1,13 +1,13 @@
 // Tracks how operations of all ranks enable each other: unfinished predecessors, messages that need
 // both ends, flags, and consecutive executions. The driver decides when an operation that may begin
-// is complete. The deadlock proof (verify_progress.cpp) completes it at once; the cost model
+// is complete. The deadlock proof (verify.cpp) completes it at once; the cost model
 // (src/cost/price.cpp) uses simulated time. Every message and flag has one writer, so the order in
 // which a driver processes ready operations cannot change the outcome.
 #pragma once
 
 #include <vector>
 
-#include "memory/huge_pages.hpp"
+#include "memory/pages.hpp"
 #include "plan/program.hpp"
 
 namespace vicinal::detail {

@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "planners/all.hpp"
-#include "planners/allgather/negotiation.hpp"
+#include "planners/allgather/schedule.hpp"
 
 namespace vicinal::allgather {
 
@@ -26,6 +26,8 @@ void gather_by_bruck(const Team& team, Schedule& schedule) {
   }
 }
 
+void bruck(Schedule& schedule) { gather_by_bruck(everybody(schedule.machine()), schedule); }
+
 }  // namespace vicinal::allgather
 
 namespace vicinal {
@@ -33,9 +35,7 @@ namespace vicinal {
 namespace {
 
 Task<Plans> plan_bruck(PlanRequest request) {
-  return allgather::plan_allgather(std::move(request), "bruck", [](allgather::Schedule& schedule) {
-    allgather::gather_by_bruck(allgather::everybody(schedule.machine()), schedule);
-  });
+  return allgather::plan_allgather(std::move(request), "bruck", allgather::bruck);
 }
 
 }  // namespace

@@ -9,13 +9,13 @@
 #include <algorithm>
 
 #include "planners/all.hpp"
-#include "planners/allgather/negotiation.hpp"
+#include "planners/allgather/schedule.hpp"
 
 namespace vicinal::allgather {
 
 /// Runs Bruck's algorithm on the reversed team, so that it sends in the other direction.
-void gather_by_dissemination(const Team& team, Schedule& schedule) {
-  Team reversed = team;
+void dissemination(Schedule& schedule) {
+  Team reversed = everybody(schedule.machine());
   std::reverse(reversed.ranks.begin(), reversed.ranks.end());
   std::reverse(reversed.holds.begin(), reversed.holds.end());
   gather_by_bruck(reversed, schedule);
@@ -28,10 +28,7 @@ namespace vicinal {
 namespace {
 
 Task<Plans> plan_dissemination(PlanRequest request) {
-  return allgather::plan_allgather(
-      std::move(request), "dissemination", [](allgather::Schedule& schedule) {
-        allgather::gather_by_dissemination(allgather::everybody(schedule.machine()), schedule);
-      });
+  return allgather::plan_allgather(std::move(request), "dissemination", allgather::dissemination);
 }
 
 }  // namespace

@@ -8,13 +8,11 @@
 // Source: Träff 2006, "Efficient allgather for regular SMP-clusters"; Bienz et al. 2022, section
 // 2.2.
 #include "planners/all.hpp"
-#include "planners/allgather/negotiation.hpp"
+#include "planners/allgather/schedule.hpp"
 
 namespace vicinal::allgather {
 
-namespace {
-
-void gather_by_leaders(Schedule& schedule) {
+void hierarchical(Schedule& schedule) {
   const Machine& machine = schedule.machine();
   Team leaders, own;
   for (int region = 0; region < machine.regions(); ++region) {
@@ -32,8 +30,6 @@ void gather_by_leaders(Schedule& schedule) {
   hand_out(own, 0, leaders.held_by(0, leaders.size()), schedule);
 }
 
-}  // namespace
-
 }  // namespace vicinal::allgather
 
 namespace vicinal {
@@ -41,8 +37,7 @@ namespace vicinal {
 namespace {
 
 Task<Plans> plan_hierarchical(PlanRequest request) {
-  return allgather::plan_allgather(std::move(request), "hierarchical",
-                                   allgather::gather_by_leaders);
+  return allgather::plan_allgather(std::move(request), "hierarchical", allgather::hierarchical);
 }
 
 }  // namespace

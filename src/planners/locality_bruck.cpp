@@ -16,7 +16,7 @@
 #include <algorithm>
 
 #include "planners/all.hpp"
-#include "planners/allgather/negotiation.hpp"
+#include "planners/allgather/schedule.hpp"
 
 namespace vicinal::allgather {
 
@@ -34,6 +34,21 @@ double seconds_with_base(int base, int regions, int smallest, const Profile& pro
         most * (profile.network().latency() + profile.network().overhead()) + 2 * profile.handover;
   }
   return seconds;
+}
+
+/// Returns the factor by which each step multiplies the blocks of a group. There are `regions`
+/// groups, the smallest with `smallest` ranks.
+int locality_base(int regions, int smallest, const Profile& profile) {
+  int best = 2;
+  double least = seconds_with_base(best, regions, smallest, profile);
+  for (int base = 3; base <= regions; ++base) {
+    const double seconds = seconds_with_base(base, regions, smallest, profile);
+    if (seconds < least) {
+      least = seconds;
+      best = base;
+    }
+  }
+  return best;
 }
 
 /// Returns the places of a team's members, grouped by their regions or inner regions.
@@ -146,20 +161,8 @@ void share(const Team& team, Schedule& schedule, bool inner) {
 
 }  // namespace
 
-int locality_base(int regions, int smallest, const Profile& profile) {
-  int best = 2;
-  double least = seconds_with_base(best, regions, smallest, profile);
-  for (int base = 3; base <= regions; ++base) {
-    const double seconds = seconds_with_base(base, regions, smallest, profile);
-    if (seconds < least) {
-      least = seconds;
-      best = base;
-    }
-  }
-  return best;
-}
-
-void gather_by_locality(const Team& team, Schedule& schedule) {
+void locality_bruck(Schedule& schedule) {
+  const Team team = everybody(schedule.machine());
   auto groups = places_by_region(team, schedule.machine(), false);
   Groups(team, std::move(groups), schedule, true).gather();
 }
@@ -171,10 +174,7 @@ namespace vicinal {
 namespace {
 
 Task<Plans> plan_locality_bruck(PlanRequest request) {
-  return allgather::plan_allgather(
-      std::move(request), "locality-bruck", [](allgather::Schedule& schedule) {
-        allgather::gather_by_locality(allgather::everybody(schedule.machine()), schedule);
-      });
+  return allgather::plan_allgather(std::move(request), "locality-bruck", allgather::locality_bruck);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include <algorithm>
 
 #include "planners/all.hpp"
-#include "planners/allgather/negotiation.hpp"
+#include "planners/allgather/schedule.hpp"
 
 namespace vicinal::allgather {
 
@@ -32,7 +32,9 @@ Team lane_team(const Machine& machine, int lane) {
   return team;
 }
 
-void gather_by_lanes(Schedule& schedule) {
+}  // namespace
+
+void multi_lane(Schedule& schedule) {
   const Machine& machine = schedule.machine();
   const auto members = machine.members(machine.region_of(schedule.rank()));
   const int size = static_cast<int>(members.size());
@@ -51,8 +53,6 @@ void gather_by_lanes(Schedule& schedule) {
   gather_inside(own, schedule);
 }
 
-}  // namespace
-
 }  // namespace vicinal::allgather
 
 namespace vicinal {
@@ -60,7 +60,7 @@ namespace vicinal {
 namespace {
 
 Task<Plans> plan_multi_lane(PlanRequest request) {
-  return allgather::plan_allgather(std::move(request), "multi-lane", allgather::gather_by_lanes);
+  return allgather::plan_allgather(std::move(request), "multi-lane", allgather::multi_lane);
 }
 
 }  // namespace

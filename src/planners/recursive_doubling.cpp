@@ -11,11 +11,12 @@
 #include <bit>
 
 #include "planners/all.hpp"
-#include "planners/allgather/negotiation.hpp"
+#include "planners/allgather/schedule.hpp"
 
 namespace vicinal::allgather {
 
-void gather_by_recursive_doubling(const Team& team, Schedule& schedule) {
+void recursive_doubling(Schedule& schedule) {
+  const Team team = everybody(schedule.machine());
   const int size = team.size();
   const int place = team.place_of(schedule.rank());
   const int active = static_cast<int>(std::bit_floor(static_cast<unsigned>(size)));
@@ -52,10 +53,8 @@ namespace vicinal {
 namespace {
 
 Task<Plans> plan_recursive_doubling(PlanRequest request) {
-  return allgather::plan_allgather(
-      std::move(request), "recursive-doubling", [](allgather::Schedule& schedule) {
-        allgather::gather_by_recursive_doubling(allgather::everybody(schedule.machine()), schedule);
-      });
+  return allgather::plan_allgather(std::move(request), "recursive-doubling",
+                                   allgather::recursive_doubling);
 }
 
 }  // namespace

@@ -8,11 +8,12 @@
 //
 // Source: Chan et al. 2007; Bienz et al. 2022, section 2. The order by regions is an addition.
 #include "planners/all.hpp"
-#include "planners/allgather/negotiation.hpp"
+#include "planners/allgather/schedule.hpp"
 
 namespace vicinal::allgather {
 
-void gather_by_ring(const Team& team, Schedule& schedule) {
+void ring(Schedule& schedule) {
+  const Team team = by_region(schedule.machine());
   const int size = team.size();
   const int place = team.place_of(schedule.rank());
   const int before = (place - 1 + size) % size;
@@ -30,9 +31,7 @@ namespace vicinal {
 namespace {
 
 Task<Plans> plan_ring(PlanRequest request) {
-  return allgather::plan_allgather(std::move(request), "ring", [](allgather::Schedule& schedule) {
-    allgather::gather_by_ring(allgather::by_region(schedule.machine()), schedule);
-  });
+  return allgather::plan_allgather(std::move(request), "ring", allgather::ring);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "locality/machine.hpp"
 #include "negotiate/planner.hpp"
 #include "negotiate/virtual_ranks.hpp"
-#include "pattern/allgather_pattern.hpp"
+#include "pattern/pattern.hpp"
 
 namespace vicinal::testing {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "allgathers.hpp"
-#include "negotiate/plan_alike.hpp"
+#include "negotiate/comparison.hpp"
 
 namespace vicinal::testing {
 
@@ -83,7 +83,8 @@ inline std::vector<std::optional<Error>> faults_of_alltoall(
     try {
       Task<Plans> planning = by.plan(std::move(request));
       co_return co_await planning;
-    } catch (const SettledFault& fault) {
+    } catch (const Error& fault) {
+      if (!fault.is_on_all_ranks()) throw;
       error = fault;
     }
     co_return *error;

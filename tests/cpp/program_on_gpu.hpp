@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "driver_double.hpp"
-#include "memory/instead_of_host.hpp"
+#include "memory/kind.hpp"
 #include "tight_address_space.hpp"
 
 namespace vicinal::testing {

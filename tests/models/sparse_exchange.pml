@@ -4,10 +4,10 @@
  *   send, collect    Round::send, Round::collect (src/discovery/round.cpp); a synchronous send ends
  *                    when it is received
  *   enter, all_in    the nonblocking reduction, or reduce_scatter: complete once all ranks entered it
- *   tag              two alternating tags (src/discovery/turn.hpp)
+ *   tag              two alternating tags (src/discovery/round.hpp)
  *
  * By default this is the nonblocking method (exchange_nonblocking in
- * src/discovery/flat_exchange.cpp). A rank enters when its own messages have been received, and
+ * src/discovery/exchange.cpp). A rank enters when its own messages have been received, and
  * leaves when all have entered. PERSONALIZED selects the other method. There all ranks learn by the
  * reduction how many messages to expect, and leave when they have them; sends end at once. The
  * methods by locality use the same protocols among region leaders, with one message for each pair

@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "memory/device/device.hpp"
-#include "memory/device/kernel_names.hpp"
+#include "memory/device/kernels.hpp"
 
 namespace vicinal::device {
 

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "memory/device/compiler.hpp"
-#include "memory/device/move.hpp"
+#include "memory/device/kernels.hpp"
 
 namespace vicinal::device {
 

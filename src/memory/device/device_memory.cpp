@@ -12,9 +12,8 @@
 #include "base/log.hpp"
 #include "base/no_destructor.hpp"
 #include "memory/device/device.hpp"
-#include "memory/device/fence.hpp"
 #include "memory/device/job.hpp"
-#include "memory/device/reach.hpp"
+#include "memory/device/kernels.hpp"
 
 namespace vicinal {
 

@@ -1,7 +1,9 @@
-// A script in execution on a device. Its steps are put on a private stream, and an event signals
-// completion; or the job joins a batch.
+// Jobs on a device. A Job is a script in execution. Its steps are put on a private stream, and an
+// event signals completion; or the job joins a batch. A Fence moves nothing. It finishes when the
+// followed streams have done the work that they had when it began.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -69,6 +71,27 @@ class Job final : public MemoryJob {
 
   Batches::Place in_batch_;  ///< the job's place, while it is in a batch
   bool was_polled_ = false;  ///< since it joined
+};
+
+class Device;
+
+class Fence final : public MemoryJob {
+ public:
+  /// The device must be current.
+  explicit Fence(Device& device);
+  Fence(const Fence&) = delete;
+  Fence& operator=(const Fence&) = delete;
+  ~Fence() override;
+
+  bool begin(const std::byte* from, std::byte* to) override;
+  bool poll() override;
+  /// Does nothing: the job accesses no memory.
+  void drop() noexcept override {}
+
+ private:
+  Device& device_;
+  void* event_;
+  std::uint64_t count_ = 0;  ///< calls of Device::follow() before it began
 };
 
 }  // namespace vicinal::device

@@ -82,7 +82,7 @@ __device__ void reduce(const Byte* from, Byte* to, const unsigned* targets, cons
   }
 }
 
-// Equal to the expressions in reductions.cpp, so that host and device give equal results.
+// Equal to the expressions in memory/kernels.cpp, so that host and device give equal results.
 struct Sum {
   template <class Value>
   __device__ static Value of(Value a, Value b) {
@@ -102,7 +102,7 @@ struct Max {
   }
 };
 
-/// A copy in a batch, with the layout of move.hpp.
+/// A copy in a batch, with the layout of kernels.hpp.
 struct Move {
   const Byte* from;
   Byte* to;
@@ -120,7 +120,7 @@ struct Moves {
   Move all[most];
 };
 
-/// Completion signal to the host, with the layout of words.hpp.
+/// Completion signal to the host, with the layout of batch.hpp.
 struct End {
   Count* word;       ///< completion flag in pinned memory; null if an event signals
   unsigned* blocks;  ///< number of finished blocks, in device memory; 0 between kernels

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "memory/device/kernel_names.hpp"
+#include "memory/device/kernels.hpp"
 
 namespace vicinal::device {
 

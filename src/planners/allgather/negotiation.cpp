@@ -1,7 +1,7 @@
 // A received block goes directly to its place in the user's receive buffer, and is forwarded from
 // there. A message holds its blocks in the order of their ranks. So if ranks are placed region by
 // region, most messages are one or two stretches of either buffer.
-#include "planners/allgather/negotiation.hpp"
+#include "planners/allgather/schedule.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,19 +1,52 @@
 // The schedule of one rank in an allgather, before it is a plan: the blocks that it gives and
-// takes, in order. An algorithm writes it from the machine, which every rank knows, so no
-// communication is needed. negotiation.hpp makes a plan of it.
+// takes, in order. A block is what one rank contributes to an allgather, identified by that rank's
+// number. An algorithm writes the schedule from the machine, which every rank knows, so no
+// communication is needed. plan_allgather() makes a plan of it: the ranks tell each other the
+// passage of each transfer.
 //
 // Algorithms are written for a team: ranks that each hold some blocks at first, and in the end hold
 // all blocks of the team. So one algorithm can serve as a part of another.
 #pragma once
 
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "cost/profile.hpp"
 #include "locality/machine.hpp"
-#include "planners/allgather/blocks.hpp"
+#include "negotiate/planner.hpp"
 
 namespace vicinal::allgather {
+
+/// A set of blocks, as a rank holds or a message carries it.
+class Blocks {
+ public:
+  /// Blocks of ranks first to last - 1.
+  struct Range {
+    int first = 0;
+    int last = 0;
+    friend bool operator==(const Range&, const Range&) = default;
+  };
+
+  Blocks() = default;
+  explicit Blocks(int rank) : ranges_{{rank, rank + 1}} {}
+
+  /// Returns the blocks that any of the sets has.
+  static Blocks united(std::span<const Blocks> sets);
+  void add(const Blocks& more);
+  /// Returns the blocks that `others` lacks.
+  [[nodiscard]] Blocks without(const Blocks& others) const;
+
+  [[nodiscard]] bool empty() const { return ranges_.empty(); }
+  /// Returns the ranges: ascending, disjoint and not adjacent.
+  [[nodiscard]] const std::vector<Range>& ranges() const { return ranges_; }
+  friend bool operator==(const Blocks&, const Blocks&) = default;
+
+ private:
+  static Blocks joined(std::vector<Range> ranges);
+
+  std::vector<Range> ranges_;
+};
 
 /// Blocks on their way to other ranks, or from one. A rank ignores blocks that it already has.
 struct Step {
@@ -67,17 +100,18 @@ struct Team {
 Team everybody(const Machine& machine);
 Team by_region(const Machine& machine);
 
-// Algorithms for a team with the schedule's rank as a member. A rank sends nothing if it has no
-// blocks to give, or if no rank lacks them.
+/// Gathers in a team with the schedule's rank as a member. A rank sends nothing if it has no blocks
+/// to give, or if no rank lacks them.
 void gather_by_bruck(const Team& team, Schedule& schedule);
-void gather_by_dissemination(const Team& team, Schedule& schedule);
-void gather_by_recursive_doubling(const Team& team, Schedule& schedule);
-void gather_by_ring(const Team& team, Schedule& schedule);
-void gather_by_locality(const Team& team, Schedule& schedule);
 
-/// Returns the factor by which `gather_by_locality` multiplies a group's blocks in each step. There
-/// are `groups` groups, the smallest with `smallest` ranks.
-int locality_base(int groups, int smallest, const Profile& profile);
+// The schedules of the planners, for all ranks of the machine.
+void bruck(Schedule& schedule);
+void dissemination(Schedule& schedule);
+void recursive_doubling(Schedule& schedule);
+void ring(Schedule& schedule);
+void hierarchical(Schedule& schedule);
+void multi_lane(Schedule& schedule);
+void locality_bruck(Schedule& schedule);
 
 /// Gathers in a team inside a region: each member reads the others' blocks from shared memory if
 /// all can, else by Bruck's algorithm.
@@ -86,5 +120,12 @@ void gather_inside(const Team& team, Schedule& schedule);
 /// directly through shared memory, else along a binomial tree.
 void collect(const Team& team, int root, Schedule& schedule);
 void hand_out(const Team& team, int root, const Blocks& blocks, Schedule& schedule);
+
+/// Plans an allgather over all ranks of the machine (PlanOptions::complete) whose schedule
+/// `algorithm` writes. Takes one superstep: a control message to each rank that this one gives to.
+///
+/// Each rank knows the counts of all; the ranks compare them separately (comparison.hpp).
+Task<Plans> plan_allgather(PlanRequest request, std::string_view planner,
+                           void (*algorithm)(Schedule&));
 
 }  // namespace vicinal::allgather

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "locality/machine.hpp"
-#include "planners/halving/way.hpp"
+#include "planners/halving/parcels.hpp"
 
 namespace vicinal::cascade {
 

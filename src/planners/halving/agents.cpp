@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "base/control_messages.hpp"
+#include "base/conversation.hpp"
 #include "planners/halving/rank_list.hpp"
 
 namespace vicinal::halving {

@@ -6,10 +6,12 @@
 #pragma once
 
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "negotiate/planner.hpp"
 #include "planners/halving/halves.hpp"
+#include "planners/halving/parcels.hpp"
 #include "planners/halving/region_leader.hpp"
 
 namespace vicinal::halving {
@@ -21,5 +23,36 @@ namespace vicinal::halving {
 Task<std::vector<StepPartners>> find_agents(Conversation& conversation,
                                             const Neighborhood& neighborhood, const Halves& halves,
                                             std::map<int, int> region_leaders, int most_origins);
+
+/// Each step hands the data behind its cut to one agent.
+class AgentsWay final : public Way {
+ public:
+  AgentsWay(const Halves& halves, std::vector<StepPartners> partners) : halves_(halves) {
+    for (StepPartners& it : partners) {
+      steps_.push_back({{}, std::move(it.origins)});
+      if (it.agent >= 0) steps_.back().agents.push_back(it.agent);
+    }
+  }
+
+  [[nodiscard]] int steps() const override { return halves_.steps(); }
+  [[nodiscard]] int taker(int step, int region) const override {
+    const std::vector<int>& agents = takers(step);
+    return agents.empty() || halves_.step_to(region) != step ? -1 : agents.front();
+  }
+  [[nodiscard]] const std::vector<int>& takers(int step) const override {
+    return steps_[static_cast<std::size_t>(step)].agents;
+  }
+  [[nodiscard]] const std::vector<int>& givers(int step) const override {
+    return steps_[static_cast<std::size_t>(step)].origins;
+  }
+
+ private:
+  struct Step {
+    std::vector<int> agents;  ///< none or one
+    std::vector<int> origins;
+  };
+  const Halves& halves_;
+  std::vector<Step> steps_;
+};
 
 }  // namespace vicinal::halving

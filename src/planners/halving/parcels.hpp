@@ -1,4 +1,6 @@
-// The data that a rank forwards, in parcels.
+// The data that a rank forwards, in parcels, and the ranks to which it forwards them, step by step.
+// They are the agents of a halving, or the next ranks on the paths of a cascade. All ranks count
+// the same steps.
 #pragma once
 
 #include <vector>
@@ -29,5 +31,22 @@ struct Parcel {
 /// share a parcel; every other edge has one of its own. Parcels stand in the order of their first
 /// edges.
 std::vector<Parcel> make_parcels(const Pattern& pattern, int rank);
+
+/// The ranks to which a rank forwards data.
+class Way {
+ public:
+  Way() = default;
+  Way(const Way&) = delete;
+  Way& operator=(const Way&) = delete;
+  virtual ~Way() = default;
+
+  [[nodiscard]] virtual int steps() const = 0;
+  /// Returns the rank that gets this rank's data for a region in a step; -1: the data stays here.
+  [[nodiscard]] virtual int taker(int step, int region) const = 0;
+  /// Returns the ranks that may get data (givers(): that may give some). Control messages are sent
+  /// even without data.
+  [[nodiscard]] virtual const std::vector<int>& takers(int step) const = 0;
+  [[nodiscard]] virtual const std::vector<int>& givers(int step) const = 0;
+};
 
 }  // namespace vicinal::halving

@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "base/control_messages.hpp"
+#include "base/conversation.hpp"
 #include "cost/region_loads.hpp"
 #include "negotiate/faults.hpp"
 #include "negotiate/links.hpp"
-#include "negotiate/passage.hpp"
+#include "negotiate/transfers.hpp"
 
 namespace vicinal {
 

@@ -1,16 +1,40 @@
-// The leaders of each region pair, and the savings of relaying it. All active ranks of a region
-// compute the same results from their summaries, without communication.
+// The leaders of each region pair, and the savings of relaying it. A policy has the differences
+// between the planners of the relay family. All active ranks of a region compute the same results
+// from their summaries, without communication.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <vector>
 
+#include "cost/region_loads.hpp"
 #include "negotiate/planner.hpp"
 #include "planners/relay/control_messages.hpp"
-#include "planners/relay/policy.hpp"
 
 namespace vicinal {
+
+/// The differences between the planners of the relay family.
+struct RelayPolicy {
+  using Division = RelayRules::Division;
+  /// The condition for relaying a region pair.
+  enum class Decision : std::uint8_t {
+    never,
+    fewer_messages,  ///< whenever relaying saves messages
+    cheaper,         ///< whenever the busiest rank on either side is expected to gain
+  };
+  /// The order in which direct messages are sent.
+  enum class Order : std::uint8_t {
+    ascending,
+    nearest_first,
+    rotated,  ///< begins with the next higher rank, so that no destination is first for all
+  };
+
+  Decision decision = Decision::never;
+  Division division = Division::whole;
+  Order order = Order::ascending;
+  bool identity = true;      ///< send items of equal identity once
+  bool share_local = false;  ///< edges inside the region go through shared memory
+};
 
 /// A region link with the loads of its members.
 struct LinkView {

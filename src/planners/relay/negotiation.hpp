@@ -26,11 +26,10 @@
 #include <tuple>
 #include <vector>
 
-#include "cost/straight_way.hpp"
+#include "cost/transport.hpp"
 #include "negotiate/ground.hpp"
 #include "planners/relay/control_messages.hpp"
 #include "planners/relay/leaders.hpp"
-#include "planners/relay/policy.hpp"
 
 namespace vicinal {
 

@@ -1,8 +1,6 @@
 // Estimates how long an exchange between all ranks takes by the profile: stored and forwarded with
-// each radix, and as `automatic` serves it otherwise. It is a closed form: hosts with equally many
-// ranks are assumed alike, and a superstep begins when the previous one ends. The busiest
-// processor, link or port determines the time of a superstep. A test compares the choice with the
-// prices of the plans.
+// each radix, and as `automatic` serves it otherwise, by the price of its rounds (cost/rounds.hpp).
+// A test compares the choice with the prices of the plans.
 #pragma once
 
 #include <string_view>
@@ -21,16 +19,6 @@ struct Exchange {
   double mean_bytes = 0;   ///< of a block, on average
   double density = 1;      ///< the fraction of blocks that are not empty
   bool shared_memory = true;
-
-  /// Returns the fraction of `block_bytes` that each of a host's `ranks` ranks has on average, if
-  /// one has the most and the others the mean. Resources that they share are as busy as that.
-  [[nodiscard]] double part_of_most(double ranks) const {
-    return block_bytes > 0 ? (1 + (ranks - 1) * mean_bytes / block_bytes) / ranks : 1;
-  }
-  /// Returns whether two different ranks hand over through slots.
-  [[nodiscard]] bool shares(int rank, int peer) const {
-    return shared_memory && machine.same_host(rank, peer);
-  }
 };
 
 struct Estimate {

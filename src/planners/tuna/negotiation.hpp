@@ -1,7 +1,13 @@
-// The agreement of ranks on stored and forwarded blocks, with one superstep for each digit. In
-// each, a rank hands on the blocks that move by this digit, as a list of their element counts, and
-// names the passage. So every intermediate rank learns which blocks pass, and the last rank of a
-// block is its destination.
+// The agreement of ranks on stored and forwarded blocks: on a scheme for all ranks, then with one
+// superstep for each digit. In each, a rank hands on the blocks that move by this digit, as a list
+// of their element counts, and names the passage. So every intermediate rank learns which blocks
+// pass, and the last rank of a block is its destination.
+//
+// A count is known at the ends of its edge only, so the ranks choose the scheme in a tree
+// allreduce. It gives the root the largest load of a rank, the load of all ranks, and the number of
+// nonempty blocks. The root compares schemes by the profile, for all. It assumes that each rank has
+// the largest load, since few large blocks must not travel with many small ones. Resources that a
+// host's ranks share are assumed to serve one such rank, and others with the mean load.
 //
 // A block carries the number of elements that its origin expects back from the destination. Both
 // ends of all edges thus learn both counts, without control messages along edges.
@@ -20,10 +26,29 @@
 #include <vector>
 
 #include "negotiate/ground.hpp"
-#include "planners/tuna/choice.hpp"
+#include "negotiate/planner.hpp"
 #include "planners/tuna/route.hpp"
 
 namespace vicinal::tuna {
+
+/// The alternatives of a decision.
+enum class Among : std::uint8_t {
+  all_ranks,  ///< the radices among all ranks
+  regions,    ///< the radices inside regions, and between them
+  planners,   ///< both, and the relays of `automatic`
+};
+
+struct Decision {
+  static constexpr std::string_view name = "how blocks go";
+  bool forwards = false;  ///< blocks go by the scheme
+  Scheme scheme;
+  std::string reason;  ///< for users
+};
+void fields(auto&& take, Is<Decision> auto& it) { take(it.forwards, it.scheme, it.reason); }
+
+/// Decides. Collective over the ranks of a complete graph, with two control messages for each. If a
+/// rank reports a fault, every record has it afterwards, and nothing is decided.
+Task<Decision> decide(const PlanRequest& request, FaultRecord& faults, Among among);
 
 /// The data of an origin for a destination.
 struct Block {

@@ -20,8 +20,8 @@
 #include "collectives/graph_tags.hpp"
 #include "mpi/backoff.hpp"
 #include "mpi/collectives.hpp"
-#include "mpi/detect.hpp"
 #include "mpi/drive.hpp"
+#include "mpi/environment.hpp"
 #include "mpi/errors.hpp"
 #include "mpi/requests.hpp"
 

@@ -131,7 +131,7 @@ TEST(exchange_takes_a_finding_to_all_ranks) {
     const int lost = mine ? communicator->size() + 4 : 0;
     CHECK_THROWS(seen, exchange_messages(*communicator, {{lost, {1}}}, method),
                  "to rank " + std::to_string(communicator->size() + 4));
-    std::optional<Finding> finding;
+    std::optional<Error> finding;
     if (mine) finding = Error(Fault::count, "too many");
     CHECK_THROWS(mine ? Fault::count : Fault::elsewhere,
                  exchange_messages(*communicator, {{0, {5}}}, method, finding),
@@ -147,7 +147,7 @@ TEST(agreement_without_a_finding_is_silent) { agree(*world(), std::nullopt); }
 TEST(agreement_names_the_lowest_rank_to_those_without_a_finding) {
   const auto communicator = world();
   const int rank = communicator->rank();
-  std::optional<Finding> mine;
+  std::optional<Error> mine;
   if (rank == 0) mine = Error(Fault::topology, "a long enough text of rank 0");
   if (rank == 2) mine = Error(Fault::count, "short");
   const Fault fault = rank == 0 ? Fault::topology : rank == 2 ? Fault::count : Fault::elsewhere;
@@ -158,7 +158,7 @@ TEST(agreement_names_the_lowest_rank_to_those_without_a_finding) {
   CHECK_THROWS(
       Fault::argument,
       agree(*communicator, rank == communicator->size() - 1
-                               ? std::optional<Finding>({Error(Fault::argument, "both"), true})
+                               ? std::optional(Error(Fault::argument, "both").on_all_ranks())
                                : std::nullopt),
       "both");
 }

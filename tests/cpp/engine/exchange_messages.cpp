@@ -1,6 +1,6 @@
-// Compares the number of messages that exchanges post with cost/exchange_messages.hpp. This program
+// Compares the number of messages that exchanges post with cost/exchange_method.hpp. This program
 // replaces MPI_Isend and others through MPI's profiling interface.
-#include "cost/exchange_messages.hpp"
+#include "cost/exchange_method.hpp"
 
 #include <mpi.h>
 

@@ -48,7 +48,9 @@ class Loops {
       NeighborArguments arguments;
       c_api::allgather(c_api::Among::all_ranks, &mine, 1, MPI_INT64_T, all.data(), 1, MPI_INT64_T)(
           *loops_->graph(), arguments);
-      finish(way.queue->enter(*loops_->graph(), std::move(arguments), std::nullopt, true));
+      way.queue
+          ->enter(*loops_->graph(), std::move(arguments), std::nullopt, vicinal::Form::blocking)
+          .finish();
     } else {
       MPI_Allgather(&mine, 1, MPI_INT64_T, all.data(), 1, MPI_INT64_T, comm_);
       if (way.contest != nullptr) {

@@ -194,7 +194,7 @@ TEST(a_notice_is_heard_by_all_threads_that_look_for_it) {
       for (int look = 0; look < looks; ++look) {
         try {
           check_notices(*communicator, key);
-        } catch (const FaultElsewhere& error) {
+        } catch (const Error& error) {
           if (error.origin() == rank) ++heard;
         }
       }

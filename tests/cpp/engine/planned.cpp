@@ -231,7 +231,7 @@ TEST(a_lost_plan_keeps_its_fault) {
       try {
         execution->start(binding_of(source, target, 1));
         execution->wait();
-      } catch (const mpi::FaultElsewhere& fault) {
+      } catch (const Error& fault) {
         failed = true;
         CHECK_EQUAL(fault.origin(), 0);
       }
@@ -276,7 +276,7 @@ TEST(whoever_waits_for_what_is_passed_on_hears_that_a_plan_is_lost) {
       execution->start(binding_of(source, target, 1));
       execution->wait();
       CHECK(false);
-    } catch (const mpi::FaultElsewhere& fault) {
+    } catch (const Error& fault) {
       CHECK_EQUAL(fault.origin(), 0);
     }
   }

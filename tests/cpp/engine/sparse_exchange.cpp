@@ -282,7 +282,7 @@ TEST(sparse_exchange_takes_a_finding_to_all_ranks) {
     const std::vector<Parcel> lost{{mine ? -3 : 0, block}};
     CHECK_THROWS(mine ? Fault::rank : Fault::elsewhere,
                  exchange_blocks(*communicator, lost, 8, options), "to rank -3");
-    std::optional<Finding> finding;
+    std::optional<Error> finding;
     if (mine) finding = Error(Fault::count, "too many");
     CHECK_THROWS(mine ? Fault::count : Fault::elsewhere,
                  exchange_blocks(*communicator, {{0, block}}, 8, options, finding), "too many");
@@ -298,7 +298,7 @@ TEST(sparse_exchange_takes_the_finding_of_any_rank_to_all) {
   for (const ExchangeOptions& options : all_options(size)) {
     for (int culprit = 0; culprit < size; ++culprit) {
       const bool mine = communicator->rank() == culprit;
-      std::optional<Finding> finding;
+      std::optional<Error> finding;
       if (mine) finding = Error(Fault::count, "too many");
       CHECK_THROWS(mine ? Fault::count : Fault::elsewhere,
                    exchange_blocks(*communicator, {{0, block}}, 8, options, finding),

@@ -52,8 +52,8 @@ TEST(sparse_query_that_cannot_be_answered) {
   for (const ExchangeOptions& options : all_options(size)) {
     // All ranks ask rank 0, which has no answer.
     Query query(*communicator, {{0, question}}, options);
-    const std::optional<Finding> mine =
-        rank == 0 ? std::optional<Finding>(Error(Fault::buffer, "no idea")) : std::nullopt;
+    const std::optional<Error> mine =
+        rank == 0 ? std::optional<Error>(Error(Fault::buffer, "no idea")) : std::nullopt;
     CHECK_THROWS(rank == 0 ? Fault::buffer : Fault::elsewhere, query.answer({}, mine), "no idea");
     Query again(*communicator, {{0, question}}, options);
     CHECK_THROWS(rank == 0 ? Fault::argument : Fault::elsewhere, again.answer({}),

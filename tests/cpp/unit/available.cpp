@@ -1,5 +1,5 @@
 // Tests the available memory of the machine, and the limits of control groups.
-#include "memory/available.hpp"
+#include "memory/pages.hpp"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // Tests the biases that a user gives for planners.
-#include "negotiate/bias.hpp"
+#include "negotiate/choice.hpp"
 
 #include "check.hpp"
 

@@ -120,7 +120,8 @@ std::vector<std::optional<Error>> outcomes(const std::shared_ptr<const Machine>&
     Outcome outcome;
     try {
       co_await find_planner("common-neighbor").plan(std::move(request));
-    } catch (const SettledFault& fault) {
+    } catch (const Error& fault) {
+      if (!fault.is_on_all_ranks()) throw;
       outcome = fault;
     }
     co_return outcome;

@@ -7,7 +7,7 @@
 
 #include "../check.hpp"
 #include "../relay_plans.hpp"
-#include "plan/staged.hpp"
+#include "plan/placement.hpp"
 
 namespace vicinal::compiled_graph_tests {
 

@@ -1,5 +1,5 @@
 // Tests that control messages are read as they were written, and that malformed ones are refused.
-#include "base/control_messages.hpp"
+#include "base/conversation.hpp"
 
 #include <limits>
 

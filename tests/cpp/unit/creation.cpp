@@ -81,7 +81,8 @@ Task<Outcome> attempt(Conversation& talk, std::shared_ptr<const Machine> machine
   try {
     co_return co_await make_neighborhood(talk, std::move(machine), rank, std::move(sources),
                                          std::move(destinations), std::move(premises));
-  } catch (const SettledFault& fault) {
+  } catch (const Error& fault) {
+    if (!fault.is_on_all_ranks()) throw;
     error = fault;
   }
   co_return *error;

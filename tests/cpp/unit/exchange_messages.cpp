@@ -1,7 +1,7 @@
 // Tests the methods of sparse exchange without MPI: their names, their choice, and their numbers of
 // messages. The machines are small enough to count by hand. The engine tests check that real
 // exchanges send as many.
-#include "cost/exchange_messages.hpp"
+#include "cost/exchange_method.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -118,7 +118,7 @@ TEST(exchange_method_is_the_fastest_by_the_profile) {
 
 TEST(exchange_times_are_those_of_the_messages_that_are_sent) {
   // If only messages cost time, all equally, times count what the busiest rank sends and receives.
-  // For evenly spread messages, these are the counts of exchange_messages.cpp.
+  // For evenly spread messages, these are the counts of exchange_method.cpp.
   Profile counting;
   for (LevelCost& level : counting.levels) level = {0, 0, {{Protocol::any_size, 0, 0, false}}};
   LevelCost& network = counting.levels[static_cast<std::size_t>(Level::network)];

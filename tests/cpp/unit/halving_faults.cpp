@@ -16,7 +16,8 @@ Task<std::optional<Error>> outcome(const Planner& planner, PlanRequest request) 
   std::optional<Error> error;
   try {
     const Plans plans = co_await planner.plan(std::move(request));
-  } catch (const SettledFault& fault) {
+  } catch (const Error& fault) {
+    if (!fault.is_on_all_ranks()) throw;
     error = fault;
   }
   co_return error;

@@ -1,5 +1,5 @@
 // Tests arrays in huge pages, which behave the same if the system has none.
-#include "memory/huge_pages.hpp"
+#include "memory/pages.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -1,11 +1,10 @@
 // Tests the JSON reader: valid input, the positions of errors, and random bytes.
-#include "base/json_reader.hpp"
+#include "base/json.hpp"
 
 #include <random>
 #include <string>
 #include <string_view>
 
-#include "base/json.hpp"
 #include "check.hpp"
 
 namespace vicinal::json_reader_tests {

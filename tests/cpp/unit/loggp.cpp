@@ -1,7 +1,7 @@
 // Compares LogGP prices with schedules computed by hand. All times are multiples of an eighth of a
 // second, so they are exactly equal. A message of k bytes occupies a port for (k - 1) G, and takes
 // o + (k - 1) G + L + o in all.
-#include "cost/loggp.hpp"
+#include "cost/links.hpp"
 
 #include "../check.hpp"
 #include "../slow_machine.hpp"

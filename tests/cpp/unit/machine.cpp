@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "check.hpp"
-#include "locality/region_pairs.hpp"
 
 namespace vicinal::machine_tests {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "arrays.hpp"
 #include "check.hpp"
-#include "memory/instead_of_host.hpp"
+#include "memory/kind.hpp"
 
 namespace vicinal::memory_kinds_tests {
 namespace {

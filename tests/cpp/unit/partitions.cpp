@@ -10,7 +10,7 @@
 #include "../random_patterns.hpp"
 #include "negotiate/virtual_ranks.hpp"
 #include "plan/checks.hpp"
-#include "plan/staged.hpp"
+#include "plan/placement.hpp"
 
 namespace vicinal::partitions_tests {
 namespace {

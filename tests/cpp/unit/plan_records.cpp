@@ -1,6 +1,6 @@
 // Tests plans and patterns as records: they are read as they were written, and malformed ones are
 // refused.
-#include "plan/records.hpp"
+#include "negotiate/proof.hpp"
 
 #include <sstream>
 

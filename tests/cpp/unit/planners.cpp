@@ -10,7 +10,7 @@
 #include "gpu_profile.hpp"
 #include "negotiate/virtual_ranks.hpp"
 #include "plan/checks.hpp"
-#include "plan/staged.hpp"
+#include "plan/placement.hpp"
 #include "planners/all.hpp"
 #include "planners/relay/negotiation.hpp"
 #include "random_patterns.hpp"

@@ -8,7 +8,7 @@
 
 #include "block_graphs.hpp"
 #include "check.hpp"
-#include "negotiate/plan_alike.hpp"
+#include "negotiate/comparison.hpp"
 #include "negotiate/virtual_ranks.hpp"
 #include "plan/checks.hpp"
 #include "random_patterns.hpp"
@@ -101,7 +101,8 @@ Task<Outcome> attempt(const Planner& planner, PlanRequest request, bool alike) {
   try {
     if (alike) co_return co_await plan_alike(planner, std::move(request));
     co_return co_await planner.plan(std::move(request));
-  } catch (const SettledFault& fault) {
+  } catch (const Error& fault) {
+    if (!fault.is_on_all_ranks()) throw;
     error = fault;
   }
   co_return *error;

@@ -4,8 +4,8 @@
 
 #include "../check.hpp"
 #include "../slow_machine.hpp"
-#include "cost/device_way.hpp"
 #include "cost/price.hpp"
+#include "cost/transport.hpp"
 
 namespace vicinal::price_on_devices_tests {
 namespace {

@@ -55,7 +55,8 @@ struct Ranks {
       std::optional<Error> fault;
       if (faulty) fault = Error(Fault::memory, "no slot to be had");
       co_await prove(talk, neighborhoods[i], plans[i], patterns[i], fault);
-    } catch (const SettledFault& error) {
+    } catch (const Error& error) {
+      if (!error.is_on_all_ranks()) throw;
       co_return std::string(name(error.fault())) + ": " + error.what();
     }
     co_return "";

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "check.hpp"
-#include "cost/grouping.hpp"
 #include "negotiate/links.hpp"
+#include "planners/common_neighbor/groups.hpp"
 
 namespace vicinal::relay_parts_tests {
 namespace {

@@ -10,7 +10,6 @@
 #include <set>
 #include <sstream>
 
-#include "base/nearest.hpp"
 #include "check.hpp"
 #include "cost/exchange_method.hpp"
 #include "negotiate/planner.hpp"

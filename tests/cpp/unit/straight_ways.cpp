@@ -4,11 +4,11 @@
 
 #include "check.hpp"
 #include "cost/price.hpp"
-#include "cost/straight_way.hpp"
+#include "cost/transport.hpp"
 #include "gpu_profile.hpp"
 #include "negotiate/virtual_ranks.hpp"
 #include "plan/checks.hpp"
-#include "plan/staged.hpp"
+#include "plan/placement.hpp"
 #include "slow_machine.hpp"
 
 namespace vicinal::straight_ways_tests {

@@ -8,9 +8,9 @@
 
 #include "alltoalls.hpp"
 #include "check.hpp"
-#include "negotiate/plan_alike.hpp"
+#include "negotiate/comparison.hpp"
 #include "plan/checks.hpp"
-#include "plan/staged.hpp"
+#include "plan/placement.hpp"
 #include "planners/tuna/route.hpp"
 
 namespace vicinal::tuna_tests {

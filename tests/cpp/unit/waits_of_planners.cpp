@@ -6,7 +6,7 @@
 #include <set>
 
 #include "check.hpp"
-#include "negotiate/plan_alike.hpp"
+#include "negotiate/comparison.hpp"
 #include "negotiate/virtual_ranks.hpp"
 #include "random_patterns.hpp"
 
