@@ -136,7 +136,7 @@ int main(int argc, char** argv) {
       exchange.sent.data(), exchange.send_counts.data(), exchange.send_offsets.data(), MPI_DOUBLE,
       exchange.received.data(), exchange.receive_counts.data(), exchange.receive_offsets.data(),
       MPI_DOUBLE, graph, MPI_INFO_NULL, &request);
-  int mpi_changes = 0, our_changes = 0, mpi_turn = 0, our_turn = 0;
+  int mpi_changes = 0, our_changes = 0, mpi_calls = 0, our_calls = 0;
   const auto run = [](Caller& caller, const Counts& counts) {
     caller.blocking(counts.send, counts.receive);
   };
@@ -155,8 +155,8 @@ int main(int argc, char** argv) {
        [&] { run(mpi, with_one_edge_changed(world, exchange, mpi_changes++)); }},
       {"vicinal, one edge changes",
        [&] { run(changing, with_one_edge_changed(world, exchange, our_changes++)); }},
-      {"MPI, two sets in turn", [&] { run(mpi, of_two_sets(exchange, mpi_turn++)); }},
-      {"vicinal, two sets in turn", [&] { run(alternating, of_two_sets(exchange, our_turn++)); }}};
+      {"MPI, two sets in turn", [&] { run(mpi, of_two_sets(exchange, mpi_calls++)); }},
+      {"vicinal, two sets in turn", [&] { run(alternating, of_two_sets(exchange, our_calls++)); }}};
   // Until plans are in effect and have been replanned.
   for (int call = 0; call < 40; ++call) {
     for (const std::size_t place : {3, 4, 7, 9}) contestants[place].iteration();

@@ -148,7 +148,7 @@ inline double difference(const Result& a, const Result& b, double part = 0.5) {
   return quantile(std::move(differences), part);
 }
 
-struct Turns {
+struct Sampling {
   int repetitions = 21;
   double batch_seconds = 0.03;  ///< about how long a batch lasts
   Clock clock = Clock::wall;
@@ -169,34 +169,34 @@ inline double measure(const World& world, const std::function<void()>& iteration
 /// slower after a slow one than after a fast one. So in as many repetitions as there are
 /// contestants, each follows each other equally often (Williams 1949: designs balanced for residual
 /// effects). An odd number of contestants needs twice as many repetitions.
-inline std::vector<std::size_t> order_of(int turn, std::size_t contestants) {
+inline std::vector<std::size_t> order_of(int repetition, std::size_t contestants) {
   const int count = static_cast<int>(contestants);
   std::vector<std::size_t> order;
   for (int place = 0; place < count; ++place) {
     const int step = (place + 1) / 2 * (place % 2 == 1 ? 1 : -1);
-    order.push_back(static_cast<std::size_t>(((turn + step) % count + count) % count));
+    order.push_back(static_cast<std::size_t>(((repetition + step) % count + count) % count));
   }
-  if (count % 2 == 1 && turn % 2 == 1) std::reverse(order.begin(), order.end());
+  if (count % 2 == 1 && repetition % 2 == 1) std::reverse(order.begin(), order.end());
   return order;
 }
 
 /// Measures the contestants in alternating batches. Collective. The first batch of each only warms
 /// up and determines the number of iterations per batch.
 inline std::vector<Result> compete(const World& world, const std::vector<Contestant>& contestants,
-                                   const Turns& turns) {
+                                   const Sampling& sampling) {
   std::vector<Result> results;
   std::vector<int> iterations;
   for (const Contestant& contestant : contestants) {
     results.push_back({contestant.name, {}});
-    measure(world, contestant.iteration, turns.least);
-    const double once = measure(world, contestant.iteration, turns.least);
+    measure(world, contestant.iteration, sampling.least);
+    const double once = measure(world, contestant.iteration, sampling.least);
     iterations.push_back(
-        std::clamp(static_cast<int>(turns.batch_seconds / once), turns.least, 1'000'000));
+        std::clamp(static_cast<int>(sampling.batch_seconds / once), sampling.least, 1'000'000));
   }
-  for (int turn = 0; turn < turns.repetitions; ++turn) {
-    for (const std::size_t i : order_of(turn, contestants.size())) {
+  for (int repetition = 0; repetition < sampling.repetitions; ++repetition) {
+    for (const std::size_t i : order_of(repetition, contestants.size())) {
       results[i].samples.push_back(
-          measure(world, contestants[i].iteration, iterations[i], turns.clock));
+          measure(world, contestants[i].iteration, iterations[i], sampling.clock));
     }
   }
   return results;

@@ -105,14 +105,14 @@ int main(int argc, char** argv) {
     vicinal_start(&request);
     vicinal_wait(&request);
   };
-  bench::Turns turns{201, 0.004, bench::Clock::cpu};
+  bench::Sampling sampling{201, 0.004, bench::Clock::cpu};
   const auto results = bench::compete(world,
                                       {{"MPI_Startall, MPI_Waitall", waiting},
                                        {"MPI_Startall, MPI_Waitall (again)", waiting},
                                        {"MPI_Startall, MPI_Testall until done", testing},
                                        {"MPI_Startall, MPI_Testall (again)", testing},
                                        {"vicinal direct, start and wait", planned}},
-                                      turns);
+                                      sampling);
   report.table("Processor time per exchange, " + std::to_string(hand.messages()) + " messages",
                results, 0);
   const auto per_message = [&](std::size_t a, std::size_t b, double part) {

@@ -71,16 +71,16 @@ class Pair {
     for (int sender = 0; sender < 2; ++sender) {
       const std::vector<Index> indices = needed(world, sender);
       std::unique_ptr<Halo>& halo = halos_[static_cast<std::size_t>(sender)];
-      double at_fault = 1;
-      for (int shift = 0; shift < 2 && at_fault > 0; ++shift) {
+      double failed = 1;
+      for (int shift = 0; shift < 2 && failed > 0; ++shift) {
         halo = std::make_unique<Halo>(world.handle(),
                                       Halo::Owned{std::pair{first, first + owned_count}}, indices,
                                       std::vector<int>{}, settings(regions, strategy, shift));
         const bool sends = world.rank() % 2 == sender;
-        at_fault = world.largest(
+        failed = world.largest(
             relayed && sends && !contributes_to_another(halo->plan().forward()) ? 1 : 0);
       }
-      world.insist(at_fault == 0, "a contributor is its own leader");
+      world.insist(failed == 0, "a contributor is its own leader");
       std::vector<double>& ghosts = ghosts_[static_cast<std::size_t>(sender)];
       ghosts.assign(indices.size(), -1);
       expected_[static_cast<std::size_t>(sender)].assign(indices.begin(), indices.end());

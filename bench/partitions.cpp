@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
   vicinal_graph_create_adjacent(world.handle(), 1, &other, MPI_UNWEIGHTED, 1, &other,
                                 MPI_UNWEIGHTED, info, 0, &graph);
   MPI_Info_free(&info);
-  bench::Turns turns{101, 0.004, bench::Clock::cpu};
+  bench::Sampling sampling{101, 0.004, bench::Clock::cpu};
   for (const int partitions : {1, 16, 128}) {
     Planned whole(graph, 0), parts(graph, partitions);
     ByHand hand(world, partitions);
@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
         {"vicinal, as a whole (again)", [&] { whole.run(); }},
         {"persistent messages by hand", [&] { hand.run(); }},
         {"vicinal, in partitions", [&] { parts.run(); }}};
-    const auto results = bench::compete(world, contestants, turns);
+    const auto results = bench::compete(world, contestants, sampling);
     report.table("Processor time per exchange of 64 KiB, " + std::to_string(partitions) +
                      (partitions > 1 ? " partitions" : " partition"),
                  results, 0);

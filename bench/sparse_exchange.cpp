@@ -152,9 +152,9 @@ void compare_blocks(const World& world, bench::Report& report) {
                              world.insist(inbox.size() == 2, "a block is missing");
                            }});
   }
-  bench::Turns turns;
-  turns.repetitions = 3;
-  report.table("Two blocks of 8 bytes each", bench::compete(world, contestants, turns), 0);
+  bench::Sampling sampling;
+  sampling.repetitions = 3;
+  report.table("Two blocks of 8 bytes each", bench::compete(world, contestants, sampling), 0);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ typedef struct {
   int* queue; /* operations that need the processor, in the order in which they came to */
   int queued, served;
   MPI_Request* requests; /* of what is under way */
-  int *under_way, under_way_count;
+  int *in_progress, in_progress_count;
 } Program;
 
 static void fail(const char* what, const char* where) {
@@ -86,7 +86,7 @@ static Program read_program(FILE* file, const char* path) {
   free(before);
   program.queue = room(count, sizeof(int));
   program.requests = room(count, sizeof(MPI_Request));
-  program.under_way = room(count, sizeof(int));
+  program.in_progress = room(count, sizeof(int));
   return program;
 }
 
@@ -95,7 +95,7 @@ static void free_program(Program* program) {
   free(program->followers);
   free(program->queue);
   free(program->requests);
-  free(program->under_way);
+  free(program->in_progress);
 }
 
 static void spend(double seconds) {
@@ -109,8 +109,8 @@ static void make_ready(Program* program, int which, char* memory) {
     return;
   }
   MPI_Irecv(memory, it->bytes, MPI_BYTE, it->peer, it->tag, MPI_COMM_WORLD,
-            &program->requests[program->under_way_count]);
-  program->under_way[program->under_way_count++] = which;
+            &program->requests[program->in_progress_count]);
+  program->in_progress[program->in_progress_count++] = which;
 }
 
 static void complete(Program* program, int which, char* memory) {
@@ -132,19 +132,19 @@ static void finish(Program* program, int which, char* memory) {
 
 /* Learns what has finished; where nothing needs the processor, waits for something that does. */
 static void look(Program* program, int wait, char* memory) {
-  while (program->under_way_count > 0) {
+  while (program->in_progress_count > 0) {
     int place = MPI_UNDEFINED, found = 1;
     if (wait) {
-      MPI_Waitany(program->under_way_count, program->requests, &place, MPI_STATUS_IGNORE);
+      MPI_Waitany(program->in_progress_count, program->requests, &place, MPI_STATUS_IGNORE);
     } else {
-      MPI_Testany(program->under_way_count, program->requests, &place, &found, MPI_STATUS_IGNORE);
+      MPI_Testany(program->in_progress_count, program->requests, &place, &found, MPI_STATUS_IGNORE);
     }
     if (!found) return;
     if (place == MPI_UNDEFINED) fail("a request that never finishes", "plans");
-    const int which = program->under_way[place];
-    const size_t after = (size_t)(--program->under_way_count - place);
+    const int which = program->in_progress[place];
+    const size_t after = (size_t)(--program->in_progress_count - place);
     memmove(&program->requests[place], &program->requests[place + 1], after * sizeof(MPI_Request));
-    memmove(&program->under_way[place], &program->under_way[place + 1], after * sizeof(int));
+    memmove(&program->in_progress[place], &program->in_progress[place + 1], after * sizeof(int));
     finish(program, which, memory);
     wait = 0;
   }
@@ -154,10 +154,10 @@ static void serve(Program* program, int which, char* memory) {
   const Operation* it = &program->operations[which];
   int over = 1;
   if (it->kind == 's') {
-    MPI_Request* request = &program->requests[program->under_way_count];
+    MPI_Request* request = &program->requests[program->in_progress_count];
     MPI_Isend(memory, it->bytes, MPI_BYTE, it->peer, it->tag, MPI_COMM_WORLD, request);
     MPI_Test(request, &over, MPI_STATUS_IGNORE);
-    if (!over) program->under_way[program->under_way_count++] = which;
+    if (!over) program->in_progress[program->in_progress_count++] = which;
   }
   spend(it->seconds);
   look(program, 0, memory); /* what has come meanwhile is before what follows */
@@ -173,7 +173,7 @@ static double run(Program* program, char* memory) {
   while (program->completed < program->count) {
     if (program->served < program->queued) {
       serve(program, program->queue[program->served++], memory);
-    } else if (program->under_way_count > 0) {
+    } else if (program->in_progress_count > 0) {
       look(program, 1, memory);
     } else {
       fail("operations that nothing completes", "plans");

@@ -87,10 +87,10 @@ Cost cost_of(const World& world, const Contestant& contestant, double seconds) {
 }
 
 Figures measure(const World& world, const std::vector<Contestant>& contestants,
-                const bench::Turns& turns) {
+                const bench::Sampling& sampling) {
   const double own = bench::now(bench::Clock::cpu), all = bench::machine_time(),
                begin = bench::now();
-  Figures figures{bench::compete(world, contestants, turns), {}, 0};
+  Figures figures{bench::compete(world, contestants, sampling), {}, 0};
   const double spent = world.sum(bench::now(bench::Clock::cpu) - own);
   const auto cores = static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
   const double others = (bench::machine_time() - all - spent) / (cores * (bench::now() - begin));
@@ -103,10 +103,10 @@ Figures measure(const World& world, const std::vector<Contestant>& contestants,
 
 /// Repeats a measurement that is noisy or seems slower, and keeps the one with the least noise.
 Figures measure_patiently(const World& world, const std::vector<Contestant>& contestants,
-                          const bench::Turns& turns) {
-  Figures best = measure(world, contestants, turns);
+                          const bench::Sampling& sampling) {
+  Figures best = measure(world, contestants, sampling);
   for (int attempt = 1; attempt < attempts && (best.is_noisy() || best.is_slower()); ++attempt) {
-    Figures again = measure(world, contestants, turns);
+    Figures again = measure(world, contestants, sampling);
     const auto noise = [](const Figures& it) { return it.others + std::abs(it.control() - 1); };
     if (noise(again) < noise(best)) best = std::move(again);
   }
@@ -142,10 +142,10 @@ void run(const World& world, const Work& work, const std::vector<Library>& libra
     world.insist(workers[i]->is_right(),
                  work.name + ": " + contestants[i].name + " delivers wrong values");
   }
-  bench::Turns turns{8, 0.01};
-  turns.least = work.least;
-  if (work.least == 1) turns.repetitions = 6;
-  const Figures figures = measure_patiently(world, contestants, turns);
+  bench::Sampling sampling{8, 0.01};
+  sampling.least = work.least;
+  if (work.least == 1) sampling.repetitions = 6;
+  const Figures figures = measure_patiently(world, contestants, sampling);
   if (world.rank() == 0) tell(work, figures);
 }
 

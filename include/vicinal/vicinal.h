@@ -24,20 +24,22 @@
  * a communicator. A value that cannot be parsed is MPI_ERR_INFO_VALUE; for regions,
  * MPI_ERR_TOPOLOGY. An unknown variable that begins with VICINAL_, or an unknown info key that
  * begins with vicinal_, has no effect. Rank 0 warns of each once, and names the nearest setting.
- *   vicinal_regions       groups of near ranks: 'node', 'numa', 'blocks:K', 'round-robin:N',
- *                         'list:L0,L1,...' (a label for each rank), or two of these as
- *                         'OUTER/INNER' (default 'node').
+ * For everybody:
  *   vicinal_strategy      the planner: 'direct', 'nearest-first', 'aggregate', 'aggregate-plain',
  *                         'two-step', 'split', 'automatic', 'distance-halving',
  *                         'distance-halving-pruned', 'cascade', 'common-neighbor', 'tuna',
  *                         'tuna-hierarchical', 'bruck', 'dissemination', 'recursive-doubling', 'ring',
  *                         'hierarchical', 'multi-lane' or 'locality-bruck' (default 'automatic').
  *                         'distance-halving' serves allgathers only. 'tuna' and
- *                         'tuna-hierarchical' serve only exchanges among all ranks of a communicator (vicinal_graph_create_complete,
- *                         vicinal_alltoallv). 'bruck' and the planners after it serve allgathers
- *                         over all ranks. If the environment or the graph sets a planner that
- *                         cannot serve an exchange, 'automatic' replaces it, with a warning. A
- *                         single exchange or halo that sets such a planner fails.
+ *                         'tuna-hierarchical' serve only exchanges among all ranks of a
+ *                         communicator (vicinal_graph_create_complete, vicinal_alltoallv). 'bruck'
+ *                         and the planners after it serve allgathers over all ranks. If the
+ *                         environment or the graph sets a planner that cannot serve an exchange,
+ *                         'automatic' replaces it, with a warning. A single exchange or halo that
+ *                         sets such a planner fails.
+ *   vicinal_regions       groups of near ranks: 'node', 'numa', 'blocks:K', 'round-robin:N',
+ *                         'list:L0,L1,...' (a label for each rank), or two of these as
+ *                         'OUTER/INNER' (default 'node').
  *   vicinal_allgather     the planner of allgathers over all ranks: 'direct', 'nearest-first', 'aggregate',
  *                         'aggregate-plain', 'two-step', 'split', 'automatic', 'distance-halving',
  *                         'distance-halving-pruned', 'cascade', 'common-neighbor', 'tuna',
@@ -48,13 +50,24 @@
  *   vicinal_exchange      the method of sparse exchanges: 'automatic', 'personalized',
  *                         'nonblocking', 'locality', 'locality-personalized' or 'one-sided'
  *                         (default 'automatic'). See sparse exchanges below.
- *   vicinal_local         transport between ranks of a host, by shared memory or messages: 'shared'
- *                         or 'messages' (default 'shared').
- *   vicinal_in_flight     number of executions of a plan that may be in flight: a whole number from
- *                         1 to 8 (default '4'). For a halo: the number of exchanges in flight in
- *                         each direction. For a graph: the number of alltoalls or allgathers that
- *                         are carried out at once. Any number of nonblocking calls may be in
- *                         flight; calls beyond the limit are queued.
+ *   vicinal_choice        how 'automatic' decides: 'adaptive', 'estimate' or 'measure' (default
+ *                         'adaptive'). With 'adaptive', a persistent exchange, a halo or a call in
+ *                         a loop begins with the plan that a cost model finds best. After
+ *                         vicinal_plan_after executions, the library makes further plans in the
+ *                         background. Executions then use these plans in turn, on the user's own
+ *                         data. After up to two hundred executions, all later ones use the fastest
+ *                         plan (a halo's reverse keeps its first plan). In one of these executions
+ *                         a rank may wait until all ranks have reached it. The program remembers
+ *                         the result: a later exchange of the same pattern takes the fastest plan
+ *                         without trying others. With 'estimate', the cost model alone decides.
+ *                         With 'measure', making an exchange plans the likely planners and times
+ *                         each on memory of the library, which takes some milliseconds. The ranks
+ *                         keep the plan that the slowest rank finishes first (for a halo, there and
+ *                         back). Partitioned exchanges are estimated. Nothing is chosen where
+ *                         vicinal_progress makes exchanges direct. Planners add contributions in
+ *                         different orders. Every exchange of one halo's reverse gives the same
+ *                         results. With 'measure', their last bits may differ from one run of a
+ *                         program to the next, unless wisdom names the planner.
  *   vicinal_progress      when leaders relay messages of other ranks: 'relaxed' or 'strict'
  *                         (default 'relaxed'). With 'relaxed', leaders relay in every call of
  *                         vicinal. Between the start of a nonblocking or persistent exchange and
@@ -64,6 +77,24 @@
  *                         'strict' and no progress thread, nonblocking and persistent exchanges
  *                         send one message per edge. All calls that MPI allows between start and
  *                         completion then work.
+ *   vicinal_profile       costs of the machine, by which plans are chosen: the name of a file as
+ *                         'vicinal calibrate' writes it (none by default). A process reads it once.
+ *                         The profiles of all ranks must have the same contents; their paths may
+ *                         differ between nodes. Without a file, the profile of a published machine
+ *                         holds.
+ *   vicinal_wisdom        file that keeps measured results: the path of a file (none by default).
+ *                         An entry replaces an estimate or a measurement if its machine, MPI and
+ *                         ranks are the same and its pattern has the same summary. New measurements
+ *                         are added. One of the ranks that exchange reads and writes the file for
+ *                         all.
+ * For experts, who have measured that a default does not fit:
+ *   vicinal_local         transport between ranks of a host, by shared memory or messages: 'shared'
+ *                         or 'messages' (default 'shared').
+ *   vicinal_in_flight     number of executions of a plan that may be in flight: a whole number from
+ *                         1 to 8 (default '4'). For a halo: the number of exchanges in flight in
+ *                         each direction. For a graph: the number of alltoalls or allgathers that
+ *                         are carried out at once. Any number of nonblocking calls may be in
+ *                         flight; calls beyond the limit are queued.
  *   vicinal_split_bytes   bytes of a region pair for each of which 'split' and 'automatic' use a
  *                         leader, or 0: as many leaders as a cost model finds best: a whole number
  *                         from 0 to 1099511627776 (default '65536').
@@ -95,40 +126,12 @@
  *                         completes on a rank when its peers have read. For that they must call
  *                         vicinal, as leaders must (see vicinal_progress). 'automatic' takes the
  *                         fastest for the plan by the profile, without 'lent' and 'direct-lent'.
- *   vicinal_profile       costs of the machine, by which plans are chosen: the name of a file as
- *                         'vicinal calibrate' writes it (none by default). A process reads it once.
- *                         The profiles of all ranks must have the same contents; their paths may
- *                         differ between nodes. Without a file, the profile of a published machine
- *                         holds.
- *   vicinal_choice        how 'automatic' decides: 'adaptive', 'estimate' or 'measure' (default
- *                         'adaptive'). With 'adaptive', a persistent exchange, a halo or a call in
- *                         a loop begins with the plan that a cost model finds best. After
- *                         vicinal_plan_after executions, the library makes further plans in the
- *                         background. Executions then use these plans in turn, on the user's own
- *                         data. After up to two hundred executions, all later ones use the fastest
- *                         plan (a halo's reverse keeps its first plan). In one of these executions
- *                         a rank may wait until all ranks have reached it. The program remembers
- *                         the result: a later exchange of the same pattern takes the fastest plan
- *                         without trying others. With 'estimate', the cost model alone decides.
- *                         With 'measure', making an exchange plans the likely planners and times
- *                         each on memory of the library, which takes some milliseconds. The ranks
- *                         keep the plan that the slowest rank finishes first (for a halo, there and
- *                         back). Partitioned exchanges are estimated. Nothing is chosen where
- *                         vicinal_progress makes exchanges direct. Planners add contributions in
- *                         different orders. Every exchange of one halo's reverse gives the same
- *                         results. With 'measure', their last bits may differ from one run of a
- *                         program to the next, unless wisdom names the planner.
  *   vicinal_plan_after    number of calls of a loop after which a plan serves them, and of
  *                         executions after which further plans are made and compared: a whole
  *                         number from 1 to 1073741824 (default '8').
  *   vicinal_bias          factors on the costs of planners in a choice: a list as
  *                         'direct:0.8,aggregate:1.2', planners with positive factors (none by
  *                         default).
- *   vicinal_wisdom        file that keeps measured results: the path of a file (none by default).
- *                         An entry replaces an estimate or a measurement if its machine, MPI and
- *                         ranks are the same and its pattern has the same summary. New measurements
- *                         are added. One of the ranks that exchange reads and writes the file for
- *                         all.
  *   vicinal_verify        whether all ranks of an exchange prove each new plan together: '1' or '0'
  *                         (default '0'). They prove it before they use it. This gathers all their
  *                         plans on one rank.

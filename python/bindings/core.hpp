@@ -41,7 +41,7 @@ struct PlanSet {
 /// Read Python's memory ('host' or 'device') and transport of device buffers. Throw argument
 /// faults.
 bool lies_on_device(std::string_view memory);
-DeviceWay require_device_way(std::string_view name);
+DeviceTransport require_device_transport(std::string_view name);
 
 void bind_exchanges(nanobind::module_& module);
 void bind_patterns(nanobind::module_& module);

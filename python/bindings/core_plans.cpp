@@ -42,7 +42,7 @@ PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
                    const Patterns& patterns, bool shared_memory, bool with_reverse, bool one_block,
                    bool complete, Index element_bytes, Index split_bytes, int leader_shift,
                    int group_size, int radix, bool idle_ranks_lead, const Profile* profile,
-                   std::string_view memory, std::optional<std::string_view> device_way) {
+                   std::string_view memory, std::optional<std::string_view> device_transport) {
   require(element_bytes >= 1 && split_bytes >= 0 && leader_shift >= 0 && group_size >= 0,
           Fault::argument, "element_bytes=", element_bytes, ", split_bytes=", split_bytes,
           ", leader_shift=", leader_shift, " and group_size=", group_size,
@@ -62,7 +62,7 @@ PlanSet make_plans(std::string_view strategy, const SharedMachine& machine,
   options.idle_ranks_lead = idle_ranks_lead;
   if (profile != nullptr) options.profile = *profile;
   options.on_device = lies_on_device(memory);
-  if (device_way) options.device_way = require_device_way(*device_way);
+  if (device_transport) options.device_transport = require_device_transport(*device_transport);
   const nb::gil_scoped_release released;
   auto both = plan_virtually(find_planner(strategy), machine.machine, patterns.by_rank, options);
   auto forward = std::make_shared<std::vector<Plan>>();

@@ -91,14 +91,14 @@ nb::dict chain_of(const std::vector<Timeline::Link>& chain) {
 }  // namespace
 
 nb::dict price_of(const PlanSet& set, const std::optional<Profile>& profile, Index element_bytes,
-                  std::string_view memory, std::string_view device_way) {
+                  std::string_view memory, std::string_view device_transport) {
   const bool there = lies_on_device(memory);
-  const DeviceWay way = require_device_way(device_way);
+  const DeviceTransport transport = require_device_transport(device_transport);
   Price found;
   {
     const nb::gil_scoped_release released;
     found = price(*set.plans, *set.machine, profile ? *profile : default_profile(), element_bytes,
-                  {there, there}, way);
+                  {there, there}, transport);
   }
   return described(std::move(found));
 }

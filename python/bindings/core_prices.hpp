@@ -13,7 +13,8 @@
 namespace vicinal::python {
 
 nanobind::dict price_of(const PlanSet& set, const std::optional<Profile>& profile,
-                        Index element_bytes, std::string_view memory, std::string_view device_way);
+                        Index element_bytes, std::string_view memory,
+                        std::string_view device_transport);
 nanobind::dict simulation_of(const PlanSet& set, const std::optional<Profile>& profile,
                              Index element_bytes);
 /// Returns the spans of a rank, from the times at which each operation had begun, was done and

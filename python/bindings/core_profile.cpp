@@ -22,15 +22,15 @@ nb::dict levels_of(const Profile& profile) {
   return levels;
 }
 
-std::vector<std::string> device_ways_of(const Profile& profile) {
-  std::vector<std::string> ways;
-  if (!profile.device) return ways;
-  for (const DeviceWay& way : device_ways) {
-    const bool priced = !way.lent && (!way.direct || profile.device->levels) &&
-                        (!way.shared || profile.device->peer);
-    if (priced) ways.emplace_back(way.name);
+std::vector<std::string> device_transports_of(const Profile& profile) {
+  std::vector<std::string> names;
+  if (!profile.device) return names;
+  for (const DeviceTransport& transport : device_transports) {
+    const bool priced = !transport.lent && (!transport.direct || profile.device->levels) &&
+                        (!transport.shared || profile.device->peer);
+    if (priced) names.emplace_back(transport.name);
   }
-  return ways;
+  return names;
 }
 
 }  // namespace
@@ -42,12 +42,12 @@ bool lies_on_device(std::string_view memory) {
   return there;
 }
 
-DeviceWay require_device_way(std::string_view name) {
-  const auto way = device_way_called(name);
-  if (way) return *way;
+DeviceTransport require_device_transport(std::string_view name) {
+  const auto transport = device_transport_called(name);
+  if (transport) return *transport;
   std::string known;
-  for (const DeviceWay& it : device_ways) {
-    known += known.empty() ? "'" : it == device_ways.back() ? " or '" : ", '";
+  for (const DeviceTransport& it : device_transports) {
+    known += known.empty() ? "'" : it == device_transports.back() ? " or '" : ", '";
     known += it.name;
     known += '\'';
   }
@@ -77,7 +77,7 @@ void bind_profile(nb::module_& module) {
       .def_ro("date", &Profile::date, "Of the measurements.")
       .def_prop_ro("levels", &levels_of, "'domain', 'node' and 'network'.")
       .def_prop_ro(
-          "device_ways", &device_ways_of,
+          "device_ways", &device_transports_of,
           "The ways to move what lies in a GPU's memory that it has prices for, of those that "
           "'automatic' takes.")
       .def_ro("copy_seconds_per_byte", &Profile::copy_seconds_per_byte, "Of copies in memory.")

@@ -120,9 +120,9 @@ std::vector<double> ScatterVectors::expected(int round) const {
   return values;
 }
 
-ScatterApplication::ScatterApplication(const ScatterVectors& vectors, Way way)
+ScatterApplication::ScatterApplication(const ScatterVectors& vectors, Method method)
     : vectors_(vectors),
-      way_(way),
+      method_(method),
       places_(vectors.gpu, places_of(vectors.scatter)),
       packed_(vectors.gpu.memory, vectors.scatter.sent()),
       whole_(vectors.gpu.memory.staging(), host_packs() ? vectors.scatter.length() : 0),
@@ -149,7 +149,7 @@ ScatterApplication::~ScatterApplication() { MPI_Comm_free(&graph_); }
 
 void ScatterApplication::begin() {
   stage();
-  if (way_ == Way::point_to_point) return post();
+  if (method_ == Method::point_to_point) return post();
   requests_.resize(1);
   mpi::check(MPI_Ineighbor_alltoallv(sent_.data(), send_counts_.data(), send_offsets_.data(),
                                      MPI_DOUBLE, came_.data(), receive_counts_.data(),

@@ -133,14 +133,14 @@ class ScatterContestant {
 /// the host.
 class ScatterApplication final : public ScatterContestant {
  public:
-  enum class Way : std::uint8_t {
+  enum class Method : std::uint8_t {
     collective,      ///< MPI_Ineighbor_alltoallv
     point_to_point,  ///< one message to each target
     whole_vectors,   ///< MPI_Ineighbor_alltoallv, packed on the host
   };
 
   /// Collective. The vectors must outlive it.
-  ScatterApplication(const ScatterVectors& vectors, Way way);
+  ScatterApplication(const ScatterVectors& vectors, Method method);
   ~ScatterApplication() override;
 
   void begin() override;
@@ -148,13 +148,13 @@ class ScatterApplication final : public ScatterContestant {
 
  private:
   [[nodiscard]] bool host_packs() const {
-    return way_ == Way::whole_vectors || !vectors_.gpu.packs();
+    return method_ == Method::whole_vectors || !vectors_.gpu.packs();
   }
   void stage();
   void post();
 
   const ScatterVectors& vectors_;
-  Way way_;
+  Method method_;
   Numbers<std::int32_t> places_;  ///< offsets of the sent values, in bytes
   Numbers<double> packed_;
   Numbers<double> whole_, sent_, came_;

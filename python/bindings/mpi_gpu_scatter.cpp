@@ -109,14 +109,14 @@ std::unique_ptr<PythonContestant> contestant(const ScatterVectors& vectors,
   return std::make_unique<PythonContestant>(std::make_unique<Contestant>(vectors, arguments...));
 }
 
-ScatterApplication::Way way_called(const std::string& name) {
-  using Way = ScatterApplication::Way;
-  if (name == "collective") return Way::collective;
-  if (name == "point to point") return Way::point_to_point;
+ScatterApplication::Method method_called(const std::string& name) {
+  using Method = ScatterApplication::Method;
+  if (name == "collective") return Method::collective;
+  if (name == "point to point") return Method::point_to_point;
   require(
       name == "whole vectors", Fault::argument, "'", name,
       "' is no way of an application; they are 'collective', 'point to point' and 'whole vectors'");
-  return Way::whole_vectors;
+  return Method::whole_vectors;
 }
 
 const char* text_of(ApplicationGpu::Kernels kernels) {
@@ -158,8 +158,8 @@ void bind_gpu_scatter(nb::module_& module) {
       .def("right", &ScatterVectors::right, "round"_a)
       .def(
           "application",
-          [](const ScatterVectors& it, const std::string& way) {
-            return contestant<ScatterApplication>(it, way_called(way));
+          [](const ScatterVectors& it, const std::string& method) {
+            return contestant<ScatterApplication>(it, method_called(method));
           },
           "way"_a, nb::keep_alive<0, 1>())
       .def("halo", &contestant<ScatterHalo, GivenSettings>, "settings"_a, nb::keep_alive<0, 1>())

@@ -33,21 +33,27 @@ constexpr std::string_view planner_names =
 #undef VICINAL_NAME
 
 constexpr std::array table = std::to_array<Setting>({
+    // For everybody:
+    {"vicinal_strategy", "automatic", "the planner", Form::words, planner_names},
     {"vicinal_regions", "node", "groups of near ranks", Form::special,
      "'node', 'numa', 'blocks:K', 'round-robin:N', 'list:L0,L1,...' (a label for each rank), or "
-     "two "
-     "of these as 'OUTER/INNER'"},
-    {"vicinal_strategy", "automatic", "the planner", Form::words, planner_names},
+     "two of these as 'OUTER/INNER'"},
     {"vicinal_allgather", "automatic", "the planner of allgathers over all ranks", Form::words,
      planner_names},
     {"vicinal_exchange", "automatic", "the method of sparse exchanges", Form::words,
      "automatic personalized nonblocking locality locality-personalized one-sided"},
+    {"vicinal_choice", "adaptive", "how 'automatic' decides", Form::words,
+     "adaptive estimate measure"},
+    {"vicinal_progress", "relaxed", "when leaders relay messages of other ranks", Form::words,
+     "relaxed strict"},
+    {"vicinal_profile", "", "costs of the machine, by which plans are chosen", Form::special,
+     "the name of a file as 'vicinal calibrate' writes it", 0, 0, Scope::call, true, true},
+    {"vicinal_wisdom", "", "file that keeps measured results", Form::special, "the path of a file"},
+    // For experts:
     {"vicinal_local", "shared", "transport between ranks of a host, by shared memory or messages",
      Form::words, "shared messages"},
     {"vicinal_in_flight", "4", "number of executions of a plan that may be in flight",
      Form::whole_number, "", 1, most_in_flight},
-    {"vicinal_progress", "relaxed", "when leaders relay messages of other ranks", Form::words,
-     "relaxed strict"},
     {"vicinal_split_bytes", "65536",
      "bytes of a region pair for each of which 'split' and 'automatic' use a leader, or 0: as many "
      "leaders as a cost model finds best",
@@ -61,19 +67,15 @@ constexpr std::array table = std::to_array<Setting>({
      Form::special, "0, or a whole number from 2 to 1048576"},
     {"vicinal_device_way", "automatic", "transport of data in GPU memory", Form::words,
      "automatic staged direct shared direct-shared lent direct-lent"},
-    {"vicinal_profile", "", "costs of the machine, by which plans are chosen", Form::special,
-     "the name of a file as 'vicinal calibrate' writes it", 0, 0, Scope::call, true, true},
-    {"vicinal_choice", "adaptive", "how 'automatic' decides", Form::words,
-     "adaptive estimate measure"},
     {"vicinal_plan_after", "8",
      "number of calls of a loop after which a plan serves them, and of executions after which "
      "further plans are made and compared",
      Form::whole_number, "", 1, 1 << 30},
     {"vicinal_bias", "", "factors on the costs of planners in a choice", Form::special,
      "a list as 'direct:0.8,aggregate:1.2', planners with positive factors"},
-    {"vicinal_wisdom", "", "file that keeps measured results", Form::special, "the path of a file"},
     {"vicinal_verify", "0", "whether all ranks of an exchange prove each new plan together",
      Form::words, "1 0"},
+    // Of the process:
     {"vicinal_report_waits", "30", "time after which a waiting rank reports for whom it waits",
      Form::amount, "a number of seconds, or 0 for never", 0, 0, Scope::process, false},
     {"vicinal_shared_memory", "1", "whether ranks of a host share memory at all", Form::words,

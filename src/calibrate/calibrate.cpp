@@ -117,17 +117,17 @@ Samples Calibrator::handover(RankPair pair, Effort effort) {
     const Keeping keeping(begins ? Keeping::On::first : Keeping::On::last);
     const Common common(*communicator_, pair, 4 * Common::flag_stride);
     const SharedFlag mine = common.flag(begins ? 1 : 2), theirs = common.flag(begins ? 2 : 1);
-    std::vector<double> times(static_cast<std::size_t>(turns_for(effort.seconds, of_one)));
-    std::uint64_t turn = 0;
+    std::vector<double> times(static_cast<std::size_t>(iterations_for(effort.seconds, of_one)));
+    std::uint64_t round = 0;
     for (int repetition = -1; repetition < effort.repetitions; ++repetition) {
       // Ranks that cannot be kept on separate cores hand the core to each other, too.
       measuring::sleep(nap);
       for (double& time : times) {
         const double begin = now();
-        ++turn;
-        if (!begins) await(theirs, turn);
-        mine.store(turn, std::memory_order_release);
-        if (begins) await(theirs, turn);
+        ++round;
+        if (!begins) await(theirs, round);
+        mine.store(round, std::memory_order_release);
+        if (begins) await(theirs, round);
         time = now() - begin;
       }
       if (begins && repetition >= 0) samples.push_back(median(times) / 2);
@@ -147,22 +147,22 @@ Samples Calibrator::copy(RankPair pair, std::int64_t bytes, Effort effort) {
     std::byte* const data = common.data() + 4 * Common::flag_stride;
     std::vector<std::byte> into(length);
     for (int repetition = -1; repetition < effort.repetitions; ++repetition) {
-      const auto turn = static_cast<std::uint64_t>(repetition + 2);
+      const auto round = static_cast<std::uint64_t>(repetition + 2);
       if (writes) {
         std::memset(data, repetition, length);
-        common.flag(0).store(turn, std::memory_order_release);
+        common.flag(0).store(round, std::memory_order_release);
       }
       if (reads) {
-        await(common.flag(0), turn);
+        await(common.flag(0), round);
         const double begin = now();
         std::memcpy(into.data(), data, length);
         const double seconds = now() - begin;
         require(into.back() == static_cast<std::byte>(repetition), Fault::internal,
                 "a copy out of the arena is not what was written");
         if (repetition >= 0) samples.push_back(seconds);
-        common.flag(1).store(turn, std::memory_order_release);
+        common.flag(1).store(round, std::memory_order_release);
       }
-      if (writes) await(common.flag(1), turn);
+      if (writes) await(common.flag(1), round);
     }
   });
   return samples;

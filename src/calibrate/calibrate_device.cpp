@@ -34,7 +34,7 @@ JobTimes time_of(MemoryJob& job, const std::byte* from, std::byte* to) {
 }
 
 /// Returns the runs that reverse the order of all words.
-std::vector<CopyRun> turned(std::int64_t bytes) {
+std::vector<CopyRun> in_reverse(std::int64_t bytes) {
   const Index count = bytes / word;
   std::vector<CopyRun> runs;
   for (Index i = 0; i < count; ++i) runs.push_back({count - 1 - i, i, 1});
@@ -50,7 +50,7 @@ class RoundTrip {
                 MemoryBlock(memory, bytes_), MemoryBlock(memory.staging(), bytes_)} {
     const CopyRun all{0, 0, bytes / word};
     jobs_[0] = memory.prepare_copy({&all, 1}, word, {false, true});
-    jobs_[1] = memory.prepare_copy(turned(bytes), word, {true, true});
+    jobs_[1] = memory.prepare_copy(in_reverse(bytes), word, {true, true});
     jobs_[2] = memory.prepare_copy({&all, 1}, word, {true, false});
   }
 
@@ -159,9 +159,10 @@ Samples Calibrator::device_peer(RankPair pair, std::span<const std::int64_t> siz
     const MemoryBlock into(gpu->memory, largest);
     for (int repetition = -1; repetition < effort.repetitions; ++repetition) {
       for (const std::int64_t size : sizes) {
-        const auto job = gpu->memory.prepare_copy(turned(size), word, {true, true});
+        const auto job = gpu->memory.prepare_copy(in_reverse(size), word, {true, true});
         std::array<std::vector<double>, 2> times;
-        for (std::int64_t turn = turns_for(effort.seconds, first_trip); turn > 0; --turn) {
+        for (std::int64_t iteration = iterations_for(effort.seconds, first_trip); iteration > 0;
+             --iteration) {
           const JobTimes found = time_of(*job, theirs.data(), into.data());
           times[0].push_back(found.begun);
           times[1].push_back(found.done);
@@ -187,15 +188,15 @@ Samples Calibrator::device(std::span<const std::int64_t> sizes, Effort effort) {
         trip.fill(repetition);
         std::array<std::array<std::vector<double>, 2>, 3> times;
         const double begin = now();
-        const std::int64_t turns = turns_for(effort.seconds, of_one[i]);
-        for (std::int64_t turn = 0; turn < turns; ++turn) {
+        const std::int64_t iterations = iterations_for(effort.seconds, of_one[i]);
+        for (std::int64_t iteration = 0; iteration < iterations; ++iteration) {
           const std::array<JobTimes, 3> found = trip.time();
           for (std::size_t job = 0; job < found.size(); ++job) {
             times[job][0].push_back(found[job].begun);
             times[job][1].push_back(found[job].done);
           }
         }
-        of_one[i] = (now() - begin) / static_cast<double>(turns);
+        of_one[i] = (now() - begin) / static_cast<double>(iterations);
         trip.check();
         if (repetition < 0) continue;
         for (auto& of_job : times) {

@@ -37,24 +37,25 @@ class Payload {
 
 /// The side of a ping-pong that begins. Returns its start time and the end of each round trip.
 std::vector<double> ping(const Line& line, std::span<std::byte> out, std::span<std::byte> in,
-                         std::int64_t turns) {
-  std::vector<double> times(static_cast<std::size_t>(turns + 1));
+                         std::int64_t iterations) {
+  std::vector<double> times(static_cast<std::size_t>(iterations + 1));
   times.front() = now();
-  for (std::size_t turn = 1; turn < times.size(); ++turn) {
+  for (std::size_t iteration = 1; iteration < times.size(); ++iteration) {
     std::array both{line.receive(in, tag_answer), line.send(out, tag_data)};
     finish(both);
-    times[turn] = now();
+    times[iteration] = now();
   }
   return times;
 }
 
 /// The side that answers. It posts its next receive before it answers.
-void pong(const Line& line, std::span<std::byte> in, std::span<std::byte> out, std::int64_t turns) {
-  if (turns == 0) return;
+void pong(const Line& line, std::span<std::byte> in, std::span<std::byte> out,
+          std::int64_t iterations) {
+  if (iterations == 0) return;
   mpi::PendingOperation awaited = line.receive(in, tag_data);
-  for (std::int64_t turn = 0; turn < turns; ++turn) {
+  for (std::int64_t iteration = 0; iteration < iterations; ++iteration) {
     finish(awaited);
-    if (turn + 1 < turns) awaited = line.receive(in, tag_data);
+    if (iteration + 1 < iterations) awaited = line.receive(in, tag_data);
     mpi::PendingOperation answer = line.send(out, tag_answer);
     finish(answer);
   }
@@ -64,9 +65,9 @@ void pong(const Line& line, std::span<std::byte> in, std::span<std::byte> out, s
 /// by the new one. Tells the other rank the number of round trips.
 double timed_pings(const Line& line, std::span<std::byte> out, std::span<std::byte> in,
                    double seconds, double& of_one) {
-  const std::int64_t turns = turns_for(seconds, of_one);
-  line.tell(turns);
-  std::vector<double> times = ping(line, out, in, turns);
+  const std::int64_t iterations = iterations_for(seconds, of_one);
+  line.tell(iterations);
+  std::vector<double> times = ping(line, out, in, iterations);
   std::adjacent_difference(times.begin(), times.end(), times.begin());
   of_one = median(std::span(times).subspan(1));
   return of_one;
@@ -220,19 +221,19 @@ Samples Calibrator::together(std::span<const RankPair> pairs, std::int64_t bytes
         pong(line, data, nothing, line.hear());
         continue;
       }
-      std::int64_t turns = 0;
+      std::int64_t iterations = 0;
       if (mine == pairs.begin()) {
-        turns = turns_for(effort.seconds, of_one);
+        iterations = iterations_for(effort.seconds, of_one);
         for (const Line& other : others) static_cast<void>(other.hear());
-        for (const Line& other : others) other.tell(turns);
+        for (const Line& other : others) other.tell(iterations);
       } else {
         const Line first(*communicator_, pairs.front().first);
         first.tell(0);
-        turns = first.hear();
+        iterations = first.hear();
       }
-      line.tell(turns);
-      const std::vector<double> times = ping(line, data, nothing, turns);
-      of_one = (times.back() - times.front()) / static_cast<double>(turns);
+      line.tell(iterations);
+      const std::vector<double> times = ping(line, data, nothing, iterations);
+      of_one = (times.back() - times.front()) / static_cast<double>(iterations);
       if (repetition >= 0) samples.push_back(of_one);
     }
   });
@@ -289,14 +290,14 @@ Samples Calibrator::all_at_once(Level level, int messages, std::int64_t bytes, E
     };
     double of_one = first_guess * messages;
     for (int repetition = -1; repetition < effort.repetitions; ++repetition) {
-      std::int64_t turns = turns_for(effort.seconds, of_one);
+      std::int64_t iterations = iterations_for(effort.seconds, of_one);
       for (int other = 1; rank() == 0 && other < size; ++other) {
-        Line(*communicator_, other).tell(turns);
+        Line(*communicator_, other).tell(iterations);
       }
-      if (rank() != 0) turns = Line(*communicator_, 0).hear();
+      if (rank() != 0) iterations = Line(*communicator_, 0).hear();
       const double begin = now();
-      for (std::int64_t turn = 0; turn < turns; ++turn) exchange();
-      of_one = (now() - begin) / static_cast<double>(turns);
+      for (std::int64_t iteration = 0; iteration < iterations; ++iteration) exchange();
+      of_one = (now() - begin) / static_cast<double>(iterations);
       if (repetition >= 0) samples.push_back(of_one);
     }
   });

@@ -63,7 +63,7 @@ double median(std::span<double> times) {
   return *middle;
 }
 
-std::int64_t turns_for(double seconds, double of_one) {
+std::int64_t iterations_for(double seconds, double of_one) {
   constexpr double most = 100000;
   return static_cast<std::int64_t>(std::clamp(seconds / std::max(of_one, 1e-9), 1.0, most));
 }

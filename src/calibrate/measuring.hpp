@@ -80,6 +80,6 @@ class Line {
 [[nodiscard]] double median(std::span<double> times);
 
 /// Returns the number of iterations of a loop that fill a sample, if one takes `of_one` seconds.
-[[nodiscard]] std::int64_t turns_for(double seconds, double of_one);
+[[nodiscard]] std::int64_t iterations_for(double seconds, double of_one);
 
 }  // namespace vicinal::measuring

@@ -200,7 +200,7 @@ void Contest::begin_heat(std::vector<std::size_t> plans, std::int64_t begin, std
   times_.assign(static_cast<std::size_t>(heats_.back().end() - begin), untimed);
   noted_ = 0;
   stage_ = Stage::racing;
-  begin_what_was_put_off();
+  begin_postponed();
   if (members_.empty() && stage_ == Stage::racing) end_heat();
 }
 
@@ -213,16 +213,16 @@ void Contest::note(std::int64_t number, std::int64_t nanoseconds) {
 
 void Contest::end_heat() {
   stage_ = Stage::judging;
-  begin_allreduce(means_of_turns(heats_.back(), times_), Joining::larger);
+  begin_allreduce(means_of_slices(heats_.back(), times_), Joining::larger);
   activate(shared_from_this());
 }
 
-Numbers means_of_turns(const Heat& heat, const Numbers& times) {
-  Numbers means(heat.turns(), 0);
+Numbers means_of_slices(const Heat& heat, const Numbers& times) {
+  Numbers means(heat.slices(), 0);
   for (std::int64_t number = heat.begin; number < heat.end(); ++number) {
     if (!heat.counts(number)) continue;
     const std::int64_t time = times[static_cast<std::size_t>(number - heat.begin)];
-    std::int64_t& mean = means[heat.turn_of(number)];
+    std::int64_t& mean = means[heat.slice_of(number)];
     mean = mean == untimed || time == untimed ? untimed : mean + time / heat.counted();
   }
   return means;
@@ -245,8 +245,8 @@ void Contest::judge(const Numbers& means) {
   const Heat heat = heats_.back();
   const std::vector<std::size_t>& plans = heat.plans;
   std::vector<Numbers> of_plan(plans_.size());
-  for (std::size_t turn = 0; turn < means.size(); ++turn) {
-    of_plan[heat.plan_of_turn(turn)].push_back(means[turn]);
+  for (std::size_t slice = 0; slice < means.size(); ++slice) {
+    of_plan[heat.plan_of_slice(slice)].push_back(means[slice]);
   }
   std::vector<std::pair<double, std::size_t>> ranking;
   for (std::size_t place = 0; place < plans.size(); ++place) {
@@ -298,7 +298,7 @@ void Contest::settle(std::size_t best, std::int64_t from) {
   winner_ = plans_[best];
   decision_.store(static_cast<int>(best), std::memory_order_relaxed);
   settled_.store(from, std::memory_order_release);
-  begin_what_was_put_off();
+  begin_postponed();
   if (members_.empty()) plans_.clear();
 }
 
@@ -313,15 +313,15 @@ void Contest::lose(std::exception_ptr fault, int origin) noexcept {
   }
   allreduce_.reset();
   plannings_.clear();
-  begin_what_was_put_off();
+  begin_postponed();
 }
 
-void Contest::begin_what_was_put_off() noexcept {
+void Contest::begin_postponed() noexcept {
   for (Executions* const member : members_) {
     if (decision_.load(std::memory_order_relaxed) == lost) {
       member->give_up(fault_);
     } else {
-      member->begin_what_was_put_off();
+      member->begin_postponed();
     }
   }
 }
@@ -369,8 +369,8 @@ void Contest::name_awaited(std::ostream& out) {
   const ReportLock lock(*this);
   if (!lock) return;
   if (stage_ == Stage::planning) {
-    const auto under_way = [](const auto& it) { return it && !it->over(); };
-    const auto next = std::ranges::find_if(plannings_, under_way);
+    const auto in_progress = [](const auto& it) { return it && !it->over(); };
+    const auto next = std::ranges::find_if(plannings_, in_progress);
     if (next == plannings_.end()) return;
     out << ", which waits for ";
     (*next)->name_awaited(out);

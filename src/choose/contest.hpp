@@ -78,13 +78,13 @@ struct Heat {
   /// Number of executions in a time slice; each plan has one slice per round. The first executions
   /// do not count: they bind buffers, and the plan before is still in progress. The last does not
   /// count either: on shared cores, ranks that execute the next plan slow down a rank that is late.
-  [[nodiscard]] std::int64_t turn() const { return in_flight + counted() + 1; }
+  [[nodiscard]] std::int64_t slice_length() const { return in_flight + counted() + 1; }
   [[nodiscard]] std::int64_t counted() const {
     if (rounds == rounds_of_glance) return 1;
     return std::max(rounds == rounds_of_last_heat ? 6 : 3, in_flight - 1);
   }
   [[nodiscard]] std::int64_t end() const {
-    return begin + rounds * turn() * static_cast<std::int64_t>(plans.size());
+    return begin + rounds * slice_length() * static_cast<std::int64_t>(plans.size());
   }
   /// First execution for which the decision holds; it is expected to arrive between end() and this
   /// one.
@@ -92,26 +92,26 @@ struct Heat {
   /// Returns the plan of an execution before decision().
   [[nodiscard]] std::size_t plan(std::int64_t number) const {
     if (number >= end()) return plans.front();
-    return plan_of_turn(turn_of(number));
+    return plan_of_slice(slice_of(number));
   }
-  [[nodiscard]] std::size_t turns() const {
+  [[nodiscard]] std::size_t slices() const {
     return static_cast<std::size_t>(rounds) * plans.size();
   }
-  [[nodiscard]] std::size_t turn_of(std::int64_t number) const {
-    return static_cast<std::size_t>((number - begin) / turn());
+  [[nodiscard]] std::size_t slice_of(std::int64_t number) const {
+    return static_cast<std::size_t>((number - begin) / slice_length());
   }
-  [[nodiscard]] std::size_t plan_of_turn(std::size_t turn) const {
-    return plans[turn % plans.size()];
+  [[nodiscard]] std::size_t plan_of_slice(std::size_t slice) const {
+    return plans[slice % plans.size()];
   }
   [[nodiscard]] bool counts(std::int64_t number) const {
-    const std::int64_t place = (number - begin) % turn();
-    return place >= in_flight && place < turn() - 1;
+    const std::int64_t place = (number - begin) % slice_length();
+    return place >= in_flight && place < slice_length() - 1;
   }
 };
 
 /// Returns the mean time of this rank's counted executions, for each time slice; `untimed` if one
 /// of them has no time. `times`: by execution of the heat.
-Numbers means_of_turns(const Heat& heat, const Numbers& times);
+Numbers means_of_slices(const Heat& heat, const Numbers& times);
 
 /// Returns `untimed` if there is no time.
 std::int64_t median_of(Numbers times);
@@ -205,7 +205,7 @@ class Contest final : public Activity, public std::enable_shared_from_this<Conte
   void judge(const Numbers& means);
   void settle(std::size_t best, std::int64_t from);
   void lose(std::exception_ptr fault, int origin) noexcept;
-  void begin_what_was_put_off() noexcept;
+  void begin_postponed() noexcept;
   void begin_allreduce(Numbers mine, Joining::Join join);
   [[nodiscard]] bool has_allreduced();
   bool advance_stage();

@@ -75,7 +75,7 @@ bool Executions::begin(const Binding* binding, std::optional<std::int64_t> given
   const auto plan = contest_->plan_for(number);
   if (!plan) {
     waiting_.push_back({number, binding != nullptr ? std::optional(*binding) : std::nullopt});
-    if (binding != nullptr) late_.store(Late::put_off, std::memory_order_release);
+    if (binding != nullptr) late_.store(Late::postponed, std::memory_order_release);
     return true;
   }
   Channel& channel = channel_by(*plan);
@@ -102,7 +102,7 @@ bool Executions::begin(const Binding* binding, std::optional<std::int64_t> given
   return true;
 }
 
-void Executions::begin_what_was_put_off() noexcept {
+void Executions::begin_postponed() noexcept {
   while (!waiting_.empty()) {
     const auto& [number, binding] = waiting_.front();
     const auto plan = contest_->plan_for(number);
@@ -133,7 +133,7 @@ void Executions::give_up(const std::exception_ptr& fault) noexcept {
 
 /// Ends the postponement of the owner's start, if any: it has taken place, or failed.
 void Executions::end_late(const std::exception_ptr& fault) noexcept {
-  if (late_.load(std::memory_order_relaxed) != Late::put_off) return;
+  if (late_.load(std::memory_order_relaxed) != Late::postponed) return;
   late_fault_ = fault;
   late_.store(fault ? Late::failed : Late::none, std::memory_order_release);
 }
@@ -144,15 +144,15 @@ void Executions::throw_late_fault() {
   std::rethrow_exception(std::exchange(late_fault_, nullptr));
 }
 
-bool Executions::is_put_off() {
-  if (late_.load(std::memory_order_acquire) != Late::put_off) return false;
+bool Executions::is_postponed() {
+  if (late_.load(std::memory_order_acquire) != Late::postponed) return false;
   contest_->test();
-  return late_.load(std::memory_order_acquire) == Late::put_off;
+  return late_.load(std::memory_order_acquire) == Late::postponed;
 }
 
 bool Executions::advance(Polls polls) {
   if (contest_ == nullptr) return now().test(polls);
-  if (is_put_off()) return false;
+  if (is_postponed()) return false;
   throw_late_fault();
   if (number_ < 0) return now().test(polls);
   // The time between polls counts, too, if the caller waits.
@@ -230,7 +230,7 @@ void Executions::wait_idle() {
 }
 
 void Executions::name_awaited(std::ostream& out) const {
-  if (late_.load(std::memory_order_acquire) == Late::put_off) {
+  if (late_.load(std::memory_order_acquire) == Late::postponed) {
     contest_->name_awaited(out);
   } else {
     now().name_awaited(out);

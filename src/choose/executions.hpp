@@ -54,14 +54,14 @@ class Executions {
 
   // Called by the contest, with its lock held.
   /// Begins postponed executions whose decision is known now.
-  void begin_what_was_put_off() noexcept;
+  void begin_postponed() noexcept;
   /// Drops all postponed executions, because of this fault.
   void give_up(const std::exception_ptr& fault) noexcept;
 
   /// State of the owner's start, if it was postponed.
   enum class Late : std::uint8_t {
     none,
-    put_off,
+    postponed,
     failed,  ///< with a fault that the owner does not know yet
   };
 
@@ -72,7 +72,7 @@ class Executions {
   [[nodiscard]] bool begin(const Binding* binding, std::optional<std::int64_t> given);
   void await_decision();
   [[nodiscard]] Channel& channel_by(std::size_t plan);
-  [[nodiscard]] bool is_put_off();
+  [[nodiscard]] bool is_postponed();
   [[nodiscard]] bool have_all_begun();
   template <class Act>
   bool timed(Act act);

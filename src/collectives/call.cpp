@@ -20,7 +20,7 @@ void Call::await_data() noexcept {
       const ActivityLock lock(*this);
       const Fetch fetch = look_at_fetch();
       if (fetch == Fetch::nothing) return;
-      waits = fetch == Fetch::under_way;
+      waits = fetch == Fetch::in_progress;
       advance();
     }
     // The GPU may be busy for long, and other ranks may need progress of this rank meanwhile.

@@ -60,7 +60,7 @@ class Call : public Activity {
   /// Returns whether the call has all that it needs to begin.
   virtual bool may_begin() { return true; }
   /// State of the data to send that a GPU must deliver. Called with the lock held.
-  enum class Fetch : std::uint8_t { nothing, under_way, over };
+  enum class Fetch : std::uint8_t { nothing, in_progress, over };
   virtual Fetch look_at_fetch() noexcept { return Fetch::nothing; }
   /// Begins the call. Never waits.
   virtual void begin() = 0;

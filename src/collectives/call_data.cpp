@@ -47,7 +47,7 @@ std::vector<EdgePiece*> pieces_in(EdgeData& data, MemoryKind& kind, const char* 
 }
 
 std::unique_ptr<BounceBuffer> bounce_buffer_for(EdgeData& data, MemoryKind& kind,
-                                                BounceBuffer::Way way, const char* what,
+                                                BounceBuffer::Direction direction, const char* what,
                                                 mpi::Communicator& communicator) {
   const std::vector<EdgePiece*> pieces = pieces_in(data, kind, what);
   if (pieces.empty()) return nullptr;
@@ -58,7 +58,7 @@ std::unique_ptr<BounceBuffer> bounce_buffer_for(EdgeData& data, MemoryKind& kind
   const auto from =
       lies_anywhere(data) ? BounceBuffer::From::anywhere : BounceBuffer::From::one_buffer;
   auto bounce_buffer = std::make_unique<BounceBuffer>(communicator.extension<BounceBufferPool>(),
-                                                      kind, way, from, std::move(stretches));
+                                                      kind, direction, from, std::move(stretches));
   for (EdgePiece* const piece : pieces) {
     const std::byte* const at = bounce_buffer->at(address(data.buffer, piece->offset));
     // Computed as in address(), since the bounce buffer is another object than the buffer.
@@ -73,7 +73,7 @@ std::unique_ptr<BounceBuffer> bounce_buffer_for(EdgeData& data, MemoryKind& kind
 EdgeData copied(EdgeData data, mpi::Communicator& communicator) {
   std::unique_ptr<BounceBuffer> fetched;
   if (MemoryKind* const kind = kind_of_pieces(data); kind != nullptr) {
-    fetched = bounce_buffer_for(data, *kind, BounceBuffer::Way::fetched,
+    fetched = bounce_buffer_for(data, *kind, BounceBuffer::Direction::fetched,
                                 "receive buffer, with MPI_IN_PLACE,", communicator);
     if (fetched) fetched->copy(progress);
   }
@@ -104,11 +104,11 @@ CallData::CallData(EdgeData&& sent, EdgeData&& received, mpi::Communicator& comm
   if (from != nullptr && to != nullptr && from != to) refuse_two(*from, *to);
   if (to != nullptr) {
     receive.at_most = false;  // all of it is copied back, so all of it must arrive
-    brought_back_ = bounce_buffer_for(receive, *to, BounceBuffer::Way::brought_back,
+    brought_back_ = bounce_buffer_for(receive, *to, BounceBuffer::Direction::brought_back,
                                       "receive buffer, of a datatype with gaps,", communicator);
   }
   if (from == nullptr) return;
-  fetched_ = bounce_buffer_for(send, *from, BounceBuffer::Way::fetched,
+  fetched_ = bounce_buffer_for(send, *from, BounceBuffer::Direction::fetched,
                                "send buffer, of a datatype with gaps,", communicator);
   if (fetched_) fetched_->begin();
 }
@@ -132,7 +132,7 @@ bool CallData::is_fetching() noexcept {
 }
 
 bool CallData::bring_back() {
-  if (!std::exchange(is_under_way_, true)) brought_back_->begin();
+  if (!std::exchange(is_in_progress_, true)) brought_back_->begin();
   return brought_back_->poll();
 }
 

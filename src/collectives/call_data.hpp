@@ -41,7 +41,7 @@ class CallData {
   std::unique_ptr<BounceBuffer> fetched_;
   std::exception_ptr fault_;
   std::unique_ptr<BounceBuffer> brought_back_;
-  bool is_under_way_ = false;  ///< the copy back has begun
+  bool is_in_progress_ = false;  ///< the copy back has begun
 };
 
 }  // namespace vicinal

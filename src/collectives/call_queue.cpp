@@ -161,7 +161,8 @@ void CallQueue::warn_of_strict(const Graph& graph) {
 }
 
 int CallQueue::direct_tag(std::int64_t number) const {
-  return route_->tags->tag(static_cast<int>(kind_), static_cast<int>(number % GraphTags::turns));
+  return route_->tags->tag(static_cast<int>(kind_),
+                           static_cast<int>(number % GraphTags::tags_per_kind));
 }
 
 std::shared_ptr<const Call> CallQueue::holder_of_tag(std::int64_t number) const {
@@ -182,11 +183,11 @@ std::shared_ptr<Call> CallQueue::direct_call(std::int64_t number, NeighborArgume
   return call;
 }
 
-std::shared_ptr<Call> CallQueue::planned_call(const std::shared_ptr<PlanTurn>& turn,
+std::shared_ptr<Call> CallQueue::planned_call(const std::shared_ptr<PlanChannel>& channel,
                                               std::int64_t number, std::optional<Blocks>&& blocks) {
   const auto call =
-      std::make_shared<PlannedCall>(route_->communicator, turn, number, std::move(blocks));
-  turn->last = call;
+      std::make_shared<PlannedCall>(route_->communicator, channel, number, std::move(blocks));
+  channel->last = call;
   return call;
 }
 
@@ -210,9 +211,9 @@ void BlockQueue::prepare(Graph& graph, Entry entry) {
   options.unit = "blocks";
   options.one_block = one_block;
   const Planner& planner = graph.planner(settings, options);
-  std::vector<std::shared_ptr<PlanTurn>> turns;
+  std::vector<std::shared_ptr<PlanChannel>> channels;
   for (int channel = 0; channel < settings.in_flight; ++channel) {
-    turns.push_back(std::make_shared<PlanTurn>(PlanTurn{nullptr, channel, nullptr, {}}));
+    channels.push_back(std::make_shared<PlanChannel>(PlanChannel{nullptr, channel, nullptr, {}}));
   }
   PlanningTask task = graph.task(pattern_in_blocks(graph, one_block), planner, options,
                                  std::nullopt, settings.in_flight);
@@ -220,8 +221,8 @@ void BlockQueue::prepare(Graph& graph, Entry entry) {
   const auto kept =
       std::make_shared<KeptPlan>(may_contest ? std::optional<PlanningTask>(task) : std::nullopt);
   kept->planning = Planning::begin(std::move(task));
-  for (const auto& turn : turns) turn->kept = kept;
-  planned_ = std::move(turns);
+  for (const auto& channel : channels) channel->kept = kept;
+  planned_ = std::move(channels);
 }
 
 std::shared_ptr<Call> BlockQueue::make(const Graph& graph, Entry entry,
@@ -234,7 +235,7 @@ std::shared_ptr<Call> BlockQueue::make(const Graph& graph, Entry entry,
     blocks.emplace(Blocks{Side(std::move(arguments->send), bytes, graph.destinations()),
                           Side(std::move(arguments->receive), bytes, graph.sources()), bytes});
   }
-  return planned_call(turn_of(entry), entry.number - plan_after_, std::move(blocks));
+  return planned_call(channel_of(entry), entry.number - plan_after_, std::move(blocks));
 }
 
 std::shared_ptr<AgreedPlan> BlockQueue::ready_plan() {

@@ -98,7 +98,7 @@ class CallQueue {
 
   [[nodiscard]] std::shared_ptr<Call> direct_call(std::int64_t number,
                                                   NeighborArguments* arguments);
-  [[nodiscard]] std::shared_ptr<Call> planned_call(const std::shared_ptr<PlanTurn>& turn,
+  [[nodiscard]] std::shared_ptr<Call> planned_call(const std::shared_ptr<PlanChannel>& channel,
                                                    std::int64_t number,
                                                    std::optional<Blocks>&& blocks);
   [[nodiscard]] int direct_tag(std::int64_t number) const;
@@ -119,7 +119,7 @@ class CallQueue {
   std::int64_t entered_ VICINAL_GUARDED_BY(mutex_) = 0;
   bool warned_ = false;
   /// last call with each direct tag
-  std::array<std::weak_ptr<const Call>, GraphTags::turns> direct_;
+  std::array<std::weak_ptr<const Call>, GraphTags::tags_per_kind> direct_;
 };
 
 /// Calls of blocks of one size (alltoall, allgather). They use a plan for blocks of any size. The
@@ -138,11 +138,11 @@ class BlockQueue final : public CallQueue {
                              NeighborArguments* arguments) override;
   [[nodiscard]] bool goes_by_plan(const Graph& graph, Entry entry) const;
   std::shared_ptr<AgreedPlan> ready_plan() override;
-  [[nodiscard]] std::shared_ptr<PlanTurn>& turn_of(Entry entry) {
+  [[nodiscard]] std::shared_ptr<PlanChannel>& channel_of(Entry entry) {
     return planned_[entry.channel(planned_.size())];
   }
 
-  std::vector<std::shared_ptr<PlanTurn>> planned_;
+  std::vector<std::shared_ptr<PlanChannel>> planned_;
 };
 
 /// Calls with counts (alltoallv, alltoallw, allgatherv). They post one message per edge at once,

@@ -28,7 +28,7 @@ CapacityPlan::Rooms::Rooms(std::vector<std::int64_t> all) : capacities(std::move
   }
 }
 
-Binding CapacityPlan::Turn::binding() {
+Binding CapacityPlan::ChannelState::binding() {
   Binding binding;
   binding.source = reinterpret_cast<const std::byte*>(source.data());
   binding.target = reinterpret_cast<std::byte*>(target.data());
@@ -36,14 +36,14 @@ Binding CapacityPlan::Turn::binding() {
   return binding;
 }
 
-void CapacityPlan::make_turns() {
-  for (std::size_t i = 0; i < turns.size(); ++i) {
-    Turn& turn = turns[i];
-    turn.source.resize(static_cast<std::size_t>(out.words));
-    turn.target.resize(static_cast<std::size_t>(in.words));
+void CapacityPlan::make_channels() {
+  for (std::size_t i = 0; i < channels.size(); ++i) {
+    ChannelState& state = channels[i];
+    state.source.resize(static_cast<std::size_t>(out.words));
+    state.target.resize(static_cast<std::size_t>(in.words));
     const int channel = static_cast<int>(i);
-    chosen.plan->channel(false, channel).bind(turn.binding());
-    turn.executions =
+    chosen.plan->channel(false, channel).bind(state.binding());
+    state.executions =
         std::make_unique<Executions>(chosen, false, channel, Executions::Progress::by_caller);
   }
 }

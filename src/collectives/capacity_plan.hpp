@@ -16,7 +16,7 @@ namespace vicinal {
 /// first word of each edge's piece is a header with the number of bytes that follow.
 struct CapacityPlan {
   /// Buffers and executions of one channel. Calls use it one after the other.
-  struct Turn {
+  struct ChannelState {
     std::unique_ptr<Executions> executions;
     std::vector<std::int64_t> source;
     std::vector<std::int64_t> target;
@@ -37,10 +37,10 @@ struct CapacityPlan {
   Rooms in;            ///< one piece per edge
   std::int64_t first;  ///< number of the first call that uses it
   Chosen chosen;
-  std::vector<Turn> turns;
+  std::vector<ChannelState> channels;
 
   /// Allocates the memory that later calls need, so that none of them fails to allocate it.
-  void make_turns();
+  void make_channels();
   /// Returns whether its contest has found one message per edge to be fastest, as far as this
   /// rank's plan shows.
   [[nodiscard]] bool is_better_direct(const Neighborhood& neighborhood) const;

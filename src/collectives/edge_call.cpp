@@ -26,9 +26,9 @@ bool fits(const EdgeData& data, const CapacityPlan::Rooms& rooms) {
   return true;
 }
 
-void name_ranks(std::ostream& out, const char* way, const std::set<int>& ranks) {
+void name_ranks(std::ostream& out, const char* direction, const std::set<int>& ranks) {
   if (ranks.empty()) return;
-  out << way << (ranks.size() > 1 ? " ranks" : " rank");
+  out << direction << (ranks.size() > 1 ? " ranks" : " rank");
   for (const int rank : ranks) out << ' ' << rank;
 }
 
@@ -168,12 +168,12 @@ void EdgeCall::execute() {
   write_pieces();
   // If a header does not arrive, the receiver must not read that of the call before.
   for (const Index place : plan_->in.places)
-    turn().target[static_cast<std::size_t>(place)] = nothing;
-  turn().executions->start(turn().binding(), by_plan_.number - plan_->first);
+    channel().target[static_cast<std::size_t>(place)] = nothing;
+  channel().executions->start(channel().binding(), by_plan_.number - plan_->first);
   executing_ = true;
   for (std::size_t edge = 0; edge < route_->destinations.size(); ++edge) {
     const std::size_t i = plan_->out.piece_of(edge);
-    if (turn().source[static_cast<std::size_t>(plan_->out.places[i])] != comes_apart) continue;
+    if (channel().source[static_cast<std::size_t>(plan_->out.places[i])] != comes_apart) continue;
     post_send(data_->send.pieces[i], route_->destinations[edge], tags_.overflow);
   }
 }
@@ -181,7 +181,7 @@ void EdgeCall::execute() {
 void EdgeCall::write_pieces() {
   for (std::size_t i = 0; i < plan_->out.capacities.size(); ++i) {
     const Index place = plan_->out.places[i];
-    std::int64_t& header = turn().source[static_cast<std::size_t>(place)];
+    std::int64_t& header = channel().source[static_cast<std::size_t>(place)];
     header = nothing;
     if (!data_ || route_->destinations.empty()) continue;
     const EdgePiece& piece = data_->send.pieces[i];
@@ -191,7 +191,7 @@ void EdgeCall::write_pieces() {
     }
     try {
       mpi::pack(piece.type, address(data_->send.buffer, piece.offset), piece.count,
-                bytes_after(turn().source, place), route_->communicator->handle());
+                bytes_after(channel().source, place), route_->communicator->handle());
       header = piece.bytes();
     } catch (...) {
       refuse_with_current();
@@ -202,7 +202,7 @@ void EdgeCall::write_pieces() {
 bool EdgeCall::poll(Polls polls) {
   if (executing_) {
     try {
-      if (!turn().executions->advance(polls)) return false;
+      if (!channel().executions->advance(polls)) return false;
     } catch (...) {
       refuse_with_current();
     }
@@ -237,7 +237,7 @@ void EdgeCall::read_headers() {
 
 void EdgeCall::read_header(std::size_t edge) {
   const Index place = plan_->in.places[edge];
-  const std::int64_t header = turn().target[static_cast<std::size_t>(place)];
+  const std::int64_t header = channel().target[static_cast<std::size_t>(place)];
   const std::int64_t capacity = plan_->in.capacities[edge];
   const int peer = route_->sources[edge];
   const EdgePiece* const piece = data_ ? &data_->receive.piece(edge) : nullptr;
@@ -259,7 +259,7 @@ void EdgeCall::read_header(std::size_t edge) {
           header, " bytes where ", piece->bytes(),
           " were expected; both ends of an edge must give the same count");
   if (has_room_left) note_room_left();
-  mpi::unpack_bytes(piece->type, bytes_after(turn().target, place),
+  mpi::unpack_bytes(piece->type, bytes_after(channel().target, place),
                     address(data_->receive.buffer, piece->offset), header,
                     route_->communicator->handle());
 }
@@ -276,7 +276,7 @@ void EdgeCall::name_what_is_due(std::ostream& out) const {
     by_plan_.replan->name_awaited(out);
     return;
   }
-  if (executing_) return turn().executions->name_awaited(out);
+  if (executing_) return channel().executions->name_awaited(out);
   mpi::MessageBatch::Due due = messages_.due();
   if (!has_begun()) {
     due.from.insert(route_->sources.begin(), route_->sources.end());

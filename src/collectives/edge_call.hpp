@@ -68,7 +68,7 @@ class EdgeCall final : public Call {
   bool may_begin() override;
   Fetch look_at_fetch() noexcept override {
     if (!data_ || !data_->is_fetched()) return Fetch::nothing;
-    return data_->is_fetching() ? Fetch::under_way : Fetch::over;
+    return data_->is_fetching() ? Fetch::in_progress : Fetch::over;
   }
   void begin() override;
   bool poll(Polls polls) override;
@@ -91,8 +91,8 @@ class EdgeCall final : public Call {
   void refuse_with_current() {
     if (!refused_) refused_ = std::current_exception();
   }
-  [[nodiscard]] CapacityPlan::Turn& turn() const {
-    return plan_->turns[static_cast<std::size_t>(by_plan_.channel)];
+  [[nodiscard]] CapacityPlan::ChannelState& channel() const {
+    return plan_->channels[static_cast<std::size_t>(by_plan_.channel)];
   }
 
   std::shared_ptr<const EdgeRoute> route_;

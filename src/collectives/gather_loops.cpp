@@ -20,7 +20,8 @@ class SizedQueue final : public CallQueue {
         kept_(std::move(kept)),
         contest_(kept_->chosen().contest) {
     for (int channel = 0; channel < graph.settings().in_flight; ++channel) {
-      turns_.push_back(std::make_shared<PlanTurn>(PlanTurn{kept_, channel, nullptr, {}}));
+      plan_channels_.push_back(
+          std::make_shared<PlanChannel>(PlanChannel{kept_, channel, nullptr, {}}));
     }
   }
 
@@ -34,7 +35,7 @@ class SizedQueue final : public CallQueue {
   /// first.
   void settle() {
     if (contest_->winner() == nullptr) {
-      for (const auto& turn : turns_) turn->executions.reset();
+      for (const auto& channel : plan_channels_) channel->executions.reset();
       is_left_ = true;
     }
     contest_.reset();
@@ -57,7 +58,8 @@ class SizedQueue final : public CallQueue {
       blocks.emplace(Blocks{Side(std::move(arguments->send)),
                             Side::gapless(std::move(arguments->receive)), 1});
     }
-    return planned_call(turns_[entry.channel(turns_.size())], calls_ - 1, std::move(blocks));
+    return planned_call(plan_channels_[entry.channel(plan_channels_.size())], calls_ - 1,
+                        std::move(blocks));
   }
   std::shared_ptr<AgreedPlan> ready_plan() override { return kept_->chosen().in_use(); }
 
@@ -66,7 +68,7 @@ class SizedQueue final : public CallQueue {
   std::shared_ptr<Contest> contest_;
   std::int64_t calls_ = 0;  ///< number of calls that have entered, or that MPI has carried out
   bool is_left_ = false;
-  std::vector<std::shared_ptr<PlanTurn>> turns_;
+  std::vector<std::shared_ptr<PlanChannel>> plan_channels_;
 };
 
 namespace {
@@ -97,7 +99,7 @@ std::string name_of(const BlockSizes& sizes) {
 
 }  // namespace
 
-GatherLoops::Way GatherLoops::enter(const BlockSizes& sizes, Form form) {
+GatherLoops::Path GatherLoops::enter(const BlockSizes& sizes, Form form) {
   // Destroyed after the lock is released, since that may progress activities.
   std::list<Loop> forgotten;
   const Lock lock(mutex_);
@@ -116,11 +118,11 @@ GatherLoops::Way GatherLoops::enter(const BlockSizes& sizes, Form form) {
   for (Loop& each : loops_) {
     if (each.stage == Stage::due) plan(each);
   }
-  return way_of_next(loop);
+  return path_of_next(loop);
 }
 
 /// Waits if a decision is due.
-GatherLoops::Way GatherLoops::way_of_next(Loop& loop) const {
+GatherLoops::Path GatherLoops::path_of_next(Loop& loop) const {
   SizedQueue* const queue = loop.queue.get();
   if (queue == nullptr || queue->is_left()) return {};
   const auto contest = queue->contest();

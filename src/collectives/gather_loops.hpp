@@ -45,13 +45,13 @@ class GatherLoops {
   ~GatherLoops() = default;
 
   /// The method by which a call is carried out.
-  struct Way {
+  struct Path {
     std::shared_ptr<CallQueue> queue = nullptr;  ///< null if MPI carries out the call
     std::shared_ptr<Contest> contest = nullptr;  ///< null if the call is not timed
     std::int64_t number = 0;                     ///< number of the call in that contest
   };
   /// Enters a call. Collective if the form is blocking.
-  [[nodiscard]] Way enter(const BlockSizes& sizes, Form form);
+  [[nodiscard]] Path enter(const BlockSizes& sizes, Form form);
   /// Returns whether a plan is expected to be better than MPI for an exchange that gets one of its
   /// own.
   [[nodiscard]] bool pays(const BlockSizes& sizes) const;
@@ -82,7 +82,7 @@ class GatherLoops {
 
   Loop& find(const BlockSizes& sizes, std::list<Loop>& forgotten) VICINAL_REQUIRES(mutex_);
   void plan(Loop& loop) const;
-  [[nodiscard]] Way way_of_next(Loop& loop) const;
+  [[nodiscard]] Path path_of_next(Loop& loop) const;
   [[nodiscard]] std::vector<std::int64_t> by_rank(const BlockSizes& sizes) const;
   [[nodiscard]] GatherPrice price_of(const BlockSizes& sizes) const;
   [[nodiscard]] bool pays(const GatherPrice& price) const;

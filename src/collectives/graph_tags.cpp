@@ -11,7 +11,7 @@
 namespace vicinal {
 namespace {
 
-static_assert(GraphTags::kinds * GraphTags::turns <= mpi::planless_block);
+static_assert(GraphTags::kinds * GraphTags::tags_per_kind <= mpi::planless_block);
 
 /// The live graphs of a communicator.
 struct Graphs {

@@ -19,14 +19,14 @@ std::int64_t next_graph_number(mpi::Communicator& communicator) noexcept;
 class GraphTags {
  public:
   static constexpr int kinds = 6;  ///< kinds of calls, and overflow messages of the first two
-  static constexpr int turns = 8;  ///< calls of a kind that have different tags
+  static constexpr int tags_per_kind = 8;  ///< calls of a kind that have different tags
 
   /// Throws a memory fault if a live graph has the same tags.
   GraphTags(std::shared_ptr<mpi::Communicator> communicator, std::int64_t graph);
   GraphTags(const GraphTags&) = delete;
   GraphTags& operator=(const GraphTags&) = delete;
   ~GraphTags();
-  [[nodiscard]] int tag(int kind, int turn) const { return first_ + kind * turns + turn; }
+  [[nodiscard]] int tag(int kind, int slot) const { return first_ + kind * tags_per_kind + slot; }
 
  private:
   std::shared_ptr<mpi::Communicator> communicator_;

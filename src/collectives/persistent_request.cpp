@@ -173,7 +173,7 @@ bool PersistentRequest::has_arrived(int neighbor, int partition) {
   progress();
   if (partitions_->has_arrived(neighbor, partition)) return true;
   executions().check();
-  mpi::Backoff::give_way();
+  mpi::Backoff::yield_core();
   return false;
 }
 

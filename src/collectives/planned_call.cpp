@@ -16,31 +16,31 @@ Chosen KeptPlan::chosen() {
 }
 
 PlannedCall::PlannedCall(std::shared_ptr<mpi::Communicator> communicator,
-                         std::shared_ptr<PlanTurn> turn, std::int64_t number,
+                         std::shared_ptr<PlanChannel> channel, std::int64_t number,
                          std::optional<Blocks>&& blocks)
-    : Call(turn->last.lock()),
+    : Call(channel->last.lock()),
       communicator_(std::move(communicator)),
-      turn_(std::move(turn)),
+      plan_channel_(std::move(channel)),
       number_(number),
       blocks_(std::move(blocks)) {}
 
 void PlannedCall::begin() {
-  if (!turn_->executions) {
+  if (!plan_channel_->executions) {
     Chosen chosen;
     try {
-      chosen = turn_->kept->chosen();
+      chosen = plan_channel_->kept->chosen();
     } catch (const std::exception& exception) {
       const Error error = as_error(exception);
       fail(error.fault(), "the plan for calls of this kind could not be made (", error.what(),
            "); make persistent requests, or call on another graph or, for an allgather, on a "
            "duplicate of the communicator");
     }
-    turn_->executions = std::make_unique<Executions>(chosen, false, turn_->channel,
-                                                     Executions::Progress::by_caller);
+    plan_channel_->executions = std::make_unique<Executions>(chosen, false, plan_channel_->channel,
+                                                             Executions::Progress::by_caller);
   }
   if (!blocks_ || blocks_->bytes == 0) {
     // No data are due for blocks without bytes. Ranks that expect some must learn of it.
-    turn_->executions->start_after_failure(number_);
+    plan_channel_->executions->start_after_failure(number_);
     blocks_.reset();
     return;
   }
@@ -49,10 +49,10 @@ void PlannedCall::begin() {
     try {
       binding = bind_buffers();
     } catch (...) {
-      turn_->executions->start_after_failure(number_);
+      plan_channel_->executions->start_after_failure(number_);
       throw;
     }
-    turn_->executions->start(binding, number_);
+    plan_channel_->executions->start(binding, number_);
   } catch (...) {
     refused_ = std::current_exception();
     blocks_.reset();
@@ -70,22 +70,22 @@ Binding PlannedCall::bind_buffers() {
 
 bool PlannedCall::poll(Polls polls) {
   if (!blocks_) {
-    if (!turn_->executions->test_idle()) return false;
+    if (!plan_channel_->executions->test_idle()) return false;
     if (refused_) std::rethrow_exception(refused_);
     return true;
   }
-  if (!turn_->executions->advance(polls)) return false;
+  if (!plan_channel_->executions->advance(polls)) return false;
   blocks_->receive.unpack(communicator_->handle());
   return true;
 }
 
 void PlannedCall::name_what_is_due(std::ostream& out) const {
   // Until this call has begun, the executions of its channel are those of an earlier call.
-  if (has_begun() && turn_->executions) {
-    turn_->executions->name_awaited(out);
+  if (has_begun() && plan_channel_->executions) {
+    plan_channel_->executions->name_awaited(out);
   } else {
     out << "its plan, which waits for ";
-    turn_->kept->planning->name_awaited(out);
+    plan_channel_->kept->planning->name_awaited(out);
   }
 }
 

@@ -34,7 +34,7 @@ class KeptPlan {
 };
 
 /// A channel of a kept plan. Calls use it one after the other.
-struct PlanTurn {
+struct PlanChannel {
   std::shared_ptr<KeptPlan> kept;
   int channel = 0;
   std::unique_ptr<Executions> executions;  ///< made by the first call that uses it
@@ -51,7 +51,7 @@ struct Blocks {
 class PlannedCall final : public Call {
  public:
   /// Without blocks, the call of a rank that has failed.
-  PlannedCall(std::shared_ptr<mpi::Communicator> communicator, std::shared_ptr<PlanTurn> turn,
+  PlannedCall(std::shared_ptr<mpi::Communicator> communicator, std::shared_ptr<PlanChannel> channel,
               std::int64_t number, std::optional<Blocks>&& blocks);
   PlannedCall(const PlannedCall&) = delete;
   PlannedCall& operator=(const PlannedCall&) = delete;
@@ -59,14 +59,14 @@ class PlannedCall final : public Call {
   void name_what_is_due(std::ostream& out) const override;
 
  private:
-  bool may_begin() override { return turn_->kept->planning->test(); }
+  bool may_begin() override { return plan_channel_->kept->planning->test(); }
   void begin() override;
   bool poll(Polls polls) override;
   [[nodiscard]] bool wants_progress() const override { return true; }
   [[nodiscard]] Binding bind_buffers();
 
   std::shared_ptr<mpi::Communicator> communicator_;
-  std::shared_ptr<PlanTurn> turn_;
+  std::shared_ptr<PlanChannel> plan_channel_;
   const std::int64_t number_;     ///< number of its execution
   std::optional<Blocks> blocks_;  ///< none if the call has failed, or moves nothing
   std::exception_ptr refused_;    ///< error, if it failed when it began

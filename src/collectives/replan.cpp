@@ -74,18 +74,18 @@ void SizeRecord::forget() {
   figures_ = {};
 }
 
-Ruling ruling_on(const SizeRecord::Figures& all, Way so_far) {
+Ruling ruling_on(const SizeRecord::Figures& all, CallMethod so_far) {
   if (all.gaining == 0) return Ruling::straight;
   // If one piece in eight overflows, the overflow messages cost about as much as the plan saves.
   const bool often_too_large = all.too_large * 8 > all.pieces;
   switch (so_far) {
-    case Way::unknown: return Ruling::plan;
-    case Way::measured_straight: return Ruling::straight;
-    case Way::straight: return often_too_large ? Ruling::straight : Ruling::plan;
-    case Way::planned_anew:
+    case CallMethod::unknown: return Ruling::plan;
+    case CallMethod::measured_straight: return Ruling::straight;
+    case CallMethod::straight: return often_too_large ? Ruling::straight : Ruling::plan;
+    case CallMethod::planned_anew:
       if (often_too_large) return Ruling::straight;
       break;
-    case Way::planned:
+    case CallMethod::planned:
       if (often_too_large) return Ruling::plan;
       break;
   }
@@ -128,7 +128,7 @@ bool Replan::advance_stage() {
       if (task_.before && !task_.before->test()) return false;
       if (const auto before = std::exchange(task_.before, nullptr)) {
         plan_ = before->plan();
-        way_ = before->way_;
+        method_ = before->method_;
       }
       talk_.emplace(add_up());
       stage_ = Stage::adding_up;
@@ -189,8 +189,8 @@ vicinal::Task<Done> Replan::add_up() {
   co_await allreduce;
   faults.settle();
   const Numbers sums = joining.take();
-  ruling_ = ruling_on({sums[0], sums[1], sums[2], sums[3], sums[4]}, way_);
-  is_measured_ = sums[5] > 0 || way_ == Way::measured_straight;
+  ruling_ = ruling_on({sums[0], sums[1], sums[2], sums[3], sums[4]}, method_);
+  is_measured_ = sums[5] > 0 || method_ == CallMethod::measured_straight;
   if (ruling_ != Ruling::plan) co_return Done{};
 
   std::map<int, Capacities> to;
@@ -214,7 +214,7 @@ vicinal::Task<Done> Replan::add_up() {
 void Replan::decide() {
   switch (ruling_) {
     case Ruling::keep:
-      way_ = Way::planned;
+      method_ = CallMethod::planned;
       over_.store(true, std::memory_order_release);
       return;
     case Ruling::straight: go_straight(); return;
@@ -224,7 +224,7 @@ void Replan::decide() {
 
 void Replan::go_straight() {
   discard_plan();
-  way_ = is_measured_ ? Way::measured_straight : Way::straight;
+  method_ = is_measured_ ? CallMethod::measured_straight : CallMethod::straight;
   over_.store(true, std::memory_order_release);
 }
 
@@ -235,7 +235,7 @@ void Replan::discard_plan() noexcept {
 }
 
 void Replan::begin_planning() {
-  way_ = plan_ ? Way::planned_anew : Way::planned;
+  method_ = plan_ ? CallMethod::planned_anew : CallMethod::planned;
   discard_plan();
   const auto channels = static_cast<std::size_t>(task_.planning.channels);
   plan_ = std::make_shared<CapacityPlan>(
@@ -243,7 +243,7 @@ void Replan::begin_planning() {
                    CapacityPlan::Rooms(in_),
                    task_.first,
                    {},
-                   std::vector<CapacityPlan::Turn>(channels)});
+                   std::vector<CapacityPlan::ChannelState>(channels)});
   task_.planning.pattern = pattern();
   if (task_.may_contest && is_contested(task_.planning)) contested_ = task_.planning;
   planning_ = Planning::begin(std::move(task_.planning));
@@ -287,7 +287,7 @@ vicinal::Task<Done> Replan::weigh() {
   const AgreedPlan& made = *plan_->chosen.plan;
   FaultRecord faults(neighborhood_.rank, "figures", purpose);
   try {
-    plan_->make_turns();
+    plan_->make_channels();
   } catch (const std::exception& fault) {
     faults.blame(fault);
   }

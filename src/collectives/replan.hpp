@@ -62,8 +62,14 @@ enum class Ruling : std::uint8_t { keep, plan, straight };
 
 /// The method of calls so far. From this, and from the figures of all ranks, ruling_on() derives
 /// the ruling.
-enum class Way : std::uint8_t { unknown, straight, measured_straight, planned, planned_anew };
-Ruling ruling_on(const SizeRecord::Figures& all, Way so_far);
+enum class CallMethod : std::uint8_t {
+  unknown,
+  straight,
+  measured_straight,
+  planned,
+  planned_anew
+};
+Ruling ruling_on(const SizeRecord::Figures& all, CallMethod so_far);
 
 class Replan final : public Activity {
  public:
@@ -130,7 +136,7 @@ class Replan final : public Activity {
   Ruling ruling_ = Ruling::keep;
   bool is_measured_ = false;  ///< whether one message per edge was measured to be faster
   bool is_worth_it_ = false;  ///< whether the new plan helps any rank
-  Way way_ = Way::unknown;
+  CallMethod method_ = CallMethod::unknown;
   std::vector<std::int64_t> in_;  ///< capacities that senders have told, by edge
   std::shared_ptr<Planning> planning_;
   std::optional<PlanningTask> contested_;  ///< task of the contest, if the plan is to have one

@@ -28,7 +28,7 @@ bool Request::has_arrived(int, int) { refuse_partitions(); }
 
 bool Request::test() {
   const bool over = look();
-  if (!over) mpi::Backoff::give_way();
+  if (!over) mpi::Backoff::yield_core();
   return over;
 }
 

@@ -67,9 +67,11 @@ constexpr std::array members = std::to_array<Member>({
        return radix && (*radix == 0 || (*radix >= 2 && *radix <= 1 << 20));
      }},
     {"vicinal_device_way",
-     [](Settings& it, const std::string& text) { it.options.device_way = device_way_called(text); },
+     [](Settings& it, const std::string& text) {
+       it.options.device_transport = device_transport_called(text);
+     },
      [](const Settings& it) {
-       return word(it.options.device_way ? it.options.device_way->name : "automatic");
+       return word(it.options.device_transport ? it.options.device_transport->name : "automatic");
      }},
     {"vicinal_profile",
      [](Settings& it, const std::string& text) {
@@ -116,9 +118,9 @@ std::vector<Given> given_settings(const Settings& settings, const std::string& r
   std::vector<Given> given;
   for (const Setting& row : all_settings()) {
     if (row.scope != SettingScope::call || !row.alike) continue;
-    given.push_back({std::string(row.key), member(row).text(settings)});
+    const bool is_default = row.key == "vicinal_regions" && settings.regions.empty();
+    given.push_back({std::string(row.key), is_default ? regions : member(row).text(settings)});
   }
-  if (settings.regions.empty()) given.front().value = regions;
   return given;
 }
 
@@ -163,7 +165,7 @@ Settings read_settings(
     }
     settings.given.insert(row.key);
   }
-  settings.options.on_device = settings.options.device_way || device::first_used() != nullptr;
+  settings.options.on_device = settings.options.device_transport || device::first_used() != nullptr;
   return settings;
 }
 

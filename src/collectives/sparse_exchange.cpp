@@ -87,7 +87,7 @@ std::unique_ptr<BounceBuffer> fetch(std::vector<std::span<const std::byte>>& mes
   }
   if (kind == nullptr) return nullptr;
   auto fetched = std::make_unique<BounceBuffer>(communicator.extension<BounceBufferPool>(), *kind,
-                                                BounceBuffer::Way::fetched,
+                                                BounceBuffer::Direction::fetched,
                                                 BounceBuffer::From::anywhere, std::move(stretches));
   for (auto* const message : there) *message = {fetched->at(message->data()), message->size()};
   fetched->copy(progress);
@@ -244,7 +244,7 @@ void Received::copy(void* buffer, Index capacity, MPI_Datatype type) const {
   }
   auto* const target = static_cast<std::byte*>(buffer);
   BounceBuffer bounce_buffer(communicator_->extension<BounceBufferPool>(), *kind,
-                             BounceBuffer::Way::brought_back, BounceBuffer::From::one_buffer,
+                             BounceBuffer::Direction::brought_back, BounceBuffer::From::one_buffer,
                              {{target, bytes()}});
   std::copy_n(data(), bytes(), bounce_buffer.at(target));
   bounce_buffer.copy(progress);

@@ -59,7 +59,7 @@ Task ReadyTasks::take() {
   return first;
 }
 
-Processor::Turn Processor::take() {
+Processor::Taken Processor::take() {
   --tasks_;
   const std::size_t before = current_;
   if (ready_[current_].empty()) {

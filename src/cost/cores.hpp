@@ -90,12 +90,12 @@ class Processor {
     ready_[static_cast<std::size_t>(member)].add(task);
     ++tasks_;
   }
-  struct Turn {
+  struct Taken {
     Task task;
     bool has_changed = false;  ///< another rank has taken over
   };
   /// Call only if has_work().
-  Turn take();
+  Taken take();
   [[nodiscard]] bool has_work() const { return running < 0 && tasks_ > 0; }
 
  private:

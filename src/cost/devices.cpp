@@ -95,18 +95,18 @@ double Devices::processor_seconds(DeviceTask task) const {
   return work_of(task, *profile_.device).overhead;
 }
 
-Devices::Turn Devices::take(int rank, int operation, DeviceTask task, std::int64_t bytes,
-                            double now) {
+Devices::Completion Devices::take(int rank, int operation, DeviceTask task, std::int64_t bytes,
+                                  double now) {
   Device& device = all_[static_cast<std::size_t>(of_rank_[static_cast<std::size_t>(rank)])];
   const DeviceWork work = work_of(task, *profile_.device);
   const bool waits = device.free > now;
   device.free = std::max(device.free, now) + static_cast<double>(bytes) * work.seconds_per_byte;
-  Turn turn{device.free + work.latency};
+  Completion completion{device.free + work.latency};
   // A task of less latency may be done before the one it has waited for.
-  if (waits && device.done <= turn.done) turn.behind = device.last;
+  if (waits && device.done <= completion.done) completion.behind = device.last;
   device.last = operation;
-  device.done = turn.done;
-  return turn;
+  device.done = completion.done;
+  return completion;
 }
 
 }  // namespace vicinal::detail

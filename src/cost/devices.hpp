@@ -59,12 +59,12 @@ class Devices {
   /// Returns the time of the rank's processor for the task.
   [[nodiscard]] double processor_seconds(DeviceTask task) const;
 
-  struct Turn {
+  struct Completion {
     double done = 0;
     int behind = -1;  ///< the operation that it has waited for, or -1
   };
   /// Gives the task of an operation to the rank's GPU at time `now`.
-  Turn take(int rank, int operation, DeviceTask task, std::int64_t bytes, double now);
+  Completion take(int rank, int operation, DeviceTask task, std::int64_t bytes, double now);
 
  private:
   struct Device {

@@ -96,10 +96,10 @@ class Sum {
   void messages(std::int64_t count, Level level, std::int64_t bytes, std::int64_t one_of = 1) {
     const LevelCost& cost = profile_.at(level);
     work(count * (picoseconds(cost.sending(bytes)) + picoseconds(cost.receiving(bytes))), one_of);
-    on_the_way_ += picoseconds(count * bytes, cost.seconds_per_byte());
+    in_transit_ += picoseconds(count * bytes, cost.seconds_per_byte());
   }
   void latency(std::int64_t times, Level level) {
-    on_the_way_ += times * picoseconds(profile_.at(level).latency());
+    in_transit_ += times * picoseconds(profile_.at(level).latency());
   }
   /// Adds a dissemination, or sums of counts, where each round has half as many counts as the one
   /// before.
@@ -121,7 +121,7 @@ class Sum {
     const double cores = sizes_.cores;
     const Picoseconds together =
         cores > 0 ? std::llround(static_cast<double>(of_host_) / cores) : 0;
-    return std::max(of_rank_, together) + on_the_way_;
+    return std::max(of_rank_, together) + in_transit_;
   }
 
  private:
@@ -133,7 +133,7 @@ class Sum {
   const Sizes& sizes_;
   const Profile& profile_;
   Picoseconds of_rank_ = 0, of_host_ = 0;  ///< processor time
-  Picoseconds on_the_way_ = 0;
+  Picoseconds in_transit_ = 0;
 };
 
 class Estimate {

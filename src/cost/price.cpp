@@ -31,11 +31,11 @@ std::vector<int> receives_of(std::span<const Plan> plans) {
 class TimedRun {
  public:
   TimedRun(const Program& program, const Machine& machine, const Profile& profile,
-           Index element_bytes, OnDevice on_device, DeviceWay way)
+           Index element_bytes, OnDevice on_device, DeviceTransport transport)
       : program_(program),
         profile_(profile),
         progress_(program, 1),
-        steps_(program, machine, profile, element_bytes, on_device, way),
+        steps_(program, machine, profile, element_bytes, on_device, transport),
         processors_(machine, profile),
         devices_(machine, profile),
         links_(program, machine, profile, steps_, agenda_),
@@ -139,8 +139,8 @@ class TimedRun {
       if (task.ready < agenda_.now()) steps_.cause(done(id)) = done(it.previous);
       // A rank that has waited has left its core to other ranks, or idle.
       const double idle_since = it.previous < 0 ? 0 : steps_.time(done(it.previous));
-      const double turn = has_changed || idle_since < agenda_.now() ? turn_for(id) : 0;
-      const double seconds = (turn + begin_work(id)) / processors_.speed(number);
+      const double switching = has_changed || idle_since < agenda_.now() ? switch_seconds(id) : 0;
+      const double seconds = (switching + begin_work(id)) / processors_.speed(number);
       steps_[id].begun = agenda_.now();
       price_.busy[rank_of(id)] += seconds;
       steps_.time(done(id)) = agenda_.now() + seconds;
@@ -149,7 +149,7 @@ class TimedRun {
     touched_.clear();
   }
 
-  [[nodiscard]] double turn_for(int id) const {
+  [[nodiscard]] double switch_seconds(int id) const {
     if (!processors_.scarce(rank_of(id))) return 0;
     return profile_.turn + (steps_[id].kind == OperationKind::receive ? profile_.poll : 0);
   }
@@ -184,17 +184,18 @@ class TimedRun {
       return;
     }
     if (steps_[id].kind == OperationKind::signal) {
-      const double on_the_way = processors_.scarce(rank_of(id)) ? 0 : profile_.handover;
-      agenda_.foresee(agenda_.now() + on_the_way, Happening::seen, id);
+      const double in_transit = processors_.scarce(rank_of(id)) ? 0 : profile_.handover;
+      agenda_.foresee(agenda_.now() + in_transit, Happening::seen, id);
     }
     complete(id, done(id));
   }
 
   void give_device(int id) {
     const Step& step = steps_[id];
-    const Devices::Turn turn = devices_.take(step.rank, id, step.device, step.bytes, agenda_.now());
-    steps_.cause(gone(id)) = turn.behind >= 0 ? gone(turn.behind) : done(id);
-    agenda_.foresee(turn.done, Happening::served, id);
+    const Devices::Completion completion =
+        devices_.take(step.rank, id, step.device, step.bytes, agenda_.now());
+    steps_.cause(gone(id)) = completion.behind >= 0 ? gone(completion.behind) : done(id);
+    agenda_.foresee(completion.done, Happening::served, id);
   }
 
   // ---- messages ---------------------------------------------------------------------------------
@@ -312,33 +313,35 @@ void check(std::span<const Plan> plans, const Machine& machine, Index element_by
 }  // namespace
 
 Price price(std::span<const Plan> plans, const Machine& machine, const Profile& profile,
-            Index element_bytes, OnDevice on_device, DeviceWay way) {
+            Index element_bytes, OnDevice on_device, DeviceTransport transport) {
   check(plans, machine, element_bytes);
   std::vector<Plan> staged;
   if (on_device.any()) {
     require(profile.device.has_value(), Fault::argument, "the profile ", profile.name,
             " says nothing of GPUs, in whose memory the buffers are to lie; `vicinal calibrate` on "
             "a machine that has some makes one that does");
-    require(!way.shared || profile.device->peer, Fault::argument, "the profile ", profile.name,
+    require(!transport.shared || profile.device->peer, Fault::argument, "the profile ",
+            profile.name,
             " says nothing of ranks that reach into each other's GPU's memory; `vicinal calibrate` "
             "with two ranks on a host makes one that does");
-    require(!way.direct || profile.device->levels, Fault::argument, "the profile ", profile.name,
+    require(!transport.direct || profile.device->levels, Fault::argument, "the profile ",
+            profile.name,
             " says nothing of messages between GPUs' memory; `vicinal calibrate` with an MPI that "
             "takes its addresses makes one that does");
-    if (!way.direct) {
+    if (!transport.direct) {
       for (const Plan& plan : plans) staged.push_back(with_staged(plan, Staged::messages));
       plans = staged;
     }
   }
   const Program program(plans);
-  return TimedRun(program, machine, profile, element_bytes, on_device, way).run();
+  return TimedRun(program, machine, profile, element_bytes, on_device, transport).run();
 }
 
 Simulation simulate(std::span<const Plan> plans, const Machine& machine, const Profile& profile,
                     Index element_bytes) {
   check(plans, machine, element_bytes);
   const Program program(plans);
-  TimedRun run(program, machine, profile, element_bytes, {}, staged_way);
+  TimedRun run(program, machine, profile, element_bytes, {}, staged_transport);
   Price price = run.run();
   return {std::move(price), timeline_of(program, run.steps(), run.last())};
 }

@@ -78,7 +78,8 @@ struct Price {
 /// Throws as Program does for plans that do not match. Throws an internal fault, with the proof,
 /// for a deadlock. Throws an argument fault for device buffers that the profile has no prices for.
 Price price(std::span<const Plan> plans, const Machine& machine, const Profile& profile,
-            Index element_bytes, OnDevice on_device = {}, DeviceWay way = staged_way);
+            Index element_bytes, OnDevice on_device = {},
+            DeviceTransport transport = staged_transport);
 
 struct Simulation {
   Price price;

@@ -213,9 +213,10 @@ void RegionLoads::plan(std::vector<RegionPair> pairs, std::vector<char> idle) {
   additions_.assign(pairs_.size(), {});
   latencies_.assign(pairs_.size(), {});
   for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
-    additions_[pair][static_cast<std::size_t>(Way::straight)] = straight(pairs_[pair]);
+    additions_[pair][static_cast<std::size_t>(Route::straight)] = straight(pairs_[pair]);
     if (!pairs_[pair].outgoing) continue;
-    additions_[pair][static_cast<std::size_t>(Way::by_contributor)] = by_contributor(pairs_[pair]);
+    additions_[pair][static_cast<std::size_t>(Route::by_contributor)] =
+        by_contributor(pairs_[pair]);
   }
   one_message_ = 1e-12;
   for (const RegionPair& pair : pairs_) {
@@ -245,14 +246,14 @@ void RegionLoads::choose_leaders() {
   for (const std::size_t pair : order) {
     if (pairs_[pair].outgoing && rules_.division == RelayRules::Division::contributor) {
       lead_themselves(pair);
-      add(pair, Way::by_contributor, 1);
+      add(pair, Route::by_contributor, 1);
       continue;
     }
     parts_[pair] = part_count(pairs_[pair], share[pairs_[pair].outgoing ? 1 : 0]);
     lead(pair);
-    additions_[pair][static_cast<std::size_t>(Way::led)] =
+    additions_[pair][static_cast<std::size_t>(Route::led)] =
         led(pairs_[pair], leaders_[pair], parts_[pair]);
-    add(pair, Way::led, 1);
+    add(pair, Route::led, 1);
   }
 }
 

@@ -79,8 +79,8 @@ void fields(auto&& take, Is<PairTimes> auto& it) { take(it.relayed, it.straight)
 
 class RegionLoads {
  public:
-  /// Ways to serve a pair: by direct messages, by leaders, or by each contributor.
-  enum class Way : std::uint8_t { straight, led, by_contributor };
+  /// Routes of the data of a pair: by direct messages, by leaders, or by each contributor.
+  enum class Route : std::uint8_t { straight, led, by_contributor };
 
   /// `ranks_per_core` of the `members` ranks share one core (1 if each has its own; it need not be
   /// whole).
@@ -101,10 +101,10 @@ class RegionLoads {
   [[nodiscard]] const PairTimes& times(std::size_t pair) const { return times_[pair]; }
 
   /// The service of each pair in the present state; after plan(), the best state found.
-  [[nodiscard]] const std::vector<Way>& state() const { return state_; }
-  void set_state(std::vector<Way> state);
+  [[nodiscard]] const std::vector<Route>& state() const { return state_; }
+  void set_state(std::vector<Route> state);
   /// Returns whether a pair can be served that way.
-  [[nodiscard]] bool possible(std::size_t pair, Way way) const;
+  [[nodiscard]] bool possible(std::size_t pair, Route route) const;
   /// The region's time in the present state.
   [[nodiscard]] double seconds() const;
 
@@ -144,12 +144,12 @@ class RegionLoads {
   void find_state();
   void improve();
   void find_times();
-  void add(std::size_t pair, Way way, int sign);
+  void add(std::size_t pair, Route route, int sign);
   [[nodiscard]] double overlapped(double work, double bytes) const;
   [[nodiscard]] double weighed_seconds(std::size_t pair) const;
-  [[nodiscard]] double gain(std::size_t pair, Way way);
-  void change(std::size_t pair, Way way);
-  [[nodiscard]] Way best_relayed(std::size_t pair);
+  [[nodiscard]] double gain(std::size_t pair, Route route);
+  void change(std::size_t pair, Route route);
+  [[nodiscard]] Route best_relayed(std::size_t pair);
 
   const Profile& profile_;
   RelayRules rules_;
@@ -165,7 +165,7 @@ class RegionLoads {
   std::vector<bool> by_contributor_;
   std::vector<std::array<Additions, 3>> additions_;  ///< by pair and way
   std::vector<std::array<double, 3>> latencies_;     ///< of their largest messages
-  std::vector<Way> state_;
+  std::vector<Route> state_;
   std::vector<PairTimes> times_;
   std::vector<double> load_;                ///< by resource, in the present state
   std::vector<double> led_seconds_;         ///< by member, for the messages of the pairs it leads

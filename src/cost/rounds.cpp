@@ -96,7 +96,7 @@ void Rounds::take(int rank, int peer, Transfer transfer, double messages, double
 
 /// Adds the switch to each rank that waits and shares a core. It sees nothing before its time
 /// slice.
-void Rounds::await_turns() {
+void Rounds::await_cores() {
   for (const int rank : followed_) {
     const Awaited awaited = load(rank).awaited;
     if (awaited == Awaited::nothing || cores(machine_.host_of(rank)) <= 0) continue;
@@ -108,7 +108,7 @@ void Rounds::await_turns() {
 /// on its way when it has sent all. A link or port begins when all is packed, and the last message
 /// must be taken when it ends.
 void Rounds::end_round() {
-  await_turns();
+  await_cores();
   Load most;
   for (const Load& it : loads_) {
     most.work = std::max(most.work, it.work);

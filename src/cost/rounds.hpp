@@ -61,7 +61,7 @@ class Rounds {
   };
 
   void add_work(int rank, double of_messages, double of_bytes);
-  void await_turns();
+  void await_cores();
   [[nodiscard]] double part_of_most(int rank) const;
   [[nodiscard]] Load& load(int rank) { return loads_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] HostLoad& host_load(int rank) {

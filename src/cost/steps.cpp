@@ -11,8 +11,9 @@ namespace {
 /// Locations of the buffers of all ranks.
 class Places {
  public:
-  Places(const Program& program, OnDevice users, DeviceWay way) : users_(users), way_(way) {
-    if (!users.any() || !way.shared) return;
+  Places(const Program& program, OnDevice users, DeviceTransport transport)
+      : users_(users), transport_(transport) {
+    if (!users.any() || !transport.shared) return;
     for (const Plan& plan : program.plans) {
       const std::vector<bool> slots = slots_on_device(plan, users);
       for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -22,11 +23,11 @@ class Places {
   }
   /// Marks the slots of this rank whose source is exported instead.
   [[nodiscard]] std::vector<bool> lent(const Plan& plan) const {
-    return way_.lent && users_.any() ? lendable_slots(plan, users_)
-                                     : std::vector<bool>(plan.buffers.size());
+    return transport_.lent && users_.any() ? lendable_slots(plan, users_)
+                                           : std::vector<bool>(plan.buffers.size());
   }
   [[nodiscard]] std::vector<bool> of(const Plan& plan) const {
-    std::vector<bool> there = lying_on_device(plan, users_, way_.direct);
+    std::vector<bool> there = lying_on_device(plan, users_, transport_.direct);
     for (std::size_t i = 0; i < there.size(); ++i) {
       const Buffer& buffer = plan.buffers[i];
       if (buffer.space == Space::shared) there[i] = shared_.contains({buffer.owner, buffer.slot});
@@ -36,16 +37,16 @@ class Places {
 
  private:
   OnDevice users_;
-  DeviceWay way_;
+  DeviceTransport transport_;
   std::set<std::pair<int, std::int64_t>> shared_;  ///< owners and slots that lie on a GPU
 };
 
 }  // namespace
 
 Steps::Steps(const Program& program, const Machine& machine, const Profile& profile,
-             Index element_bytes, OnDevice on_device, DeviceWay way)
+             Index element_bytes, OnDevice on_device, DeviceTransport transport)
     : profile_(profile) {
-  const Places places(program, on_device, way);
+  const Places places(program, on_device, transport);
   steps_.reserve(static_cast<std::size_t>(program.operations()));
   for (const Plan& plan : program.plans) {
     const std::vector<bool> there = places.of(plan), lent = places.lent(plan);

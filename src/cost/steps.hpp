@@ -91,7 +91,7 @@ static_assert(sizeof(Step) == 64);
 class Steps {
  public:
   Steps(const Program& program, const Machine& machine, const Profile& profile, Index element_bytes,
-        OnDevice on_device, DeviceWay way);
+        OnDevice on_device, DeviceTransport transport);
 
   /// Data of operation `id`.
   [[nodiscard]] const Step& operator[](int id) const {

@@ -11,7 +11,7 @@ namespace vicinal {
 namespace {
 
 /// Times of one thing through host memory and through the alternative.
-struct Ways {
+struct TransportTimes {
   double by_host = 0;
   double otherwise = 0;
   [[nodiscard]] bool other_is_cheaper() const { return otherwise < by_host; }
@@ -30,27 +30,27 @@ double shared_seconds(const DeviceWork& work, std::int64_t bytes, double sharing
 }
 
 /// Gathering and scattering on the GPU takes the same time in both cases.
-Ways of_messages(const Plan& plan, const Machine& machine, const Profile& profile,
-                 Index element_bytes) {
+TransportTimes of_messages(const Plan& plan, const Machine& machine, const Profile& profile,
+                           Index element_bytes) {
   const double sharing = ranks_of_gpu(machine, profile, plan.rank);
   const DeviceCost& device = *profile.device;
   const std::vector<bool> there = lying_on_device(plan, {true, true}, true);
-  Ways ways;
+  TransportTimes times;
   for (const Operation& it : plan.operations) {
     const bool sends = it.kind == OperationKind::send;
     if (!is_message(it.kind) || !there[static_cast<std::size_t>(sends ? it.from : it.to)]) continue;
     const std::int64_t bytes = product(it.count, element_bytes);
     const auto level = static_cast<std::size_t>(machine.level(plan.rank, it.peer));
-    ways.by_host += shared_seconds(sends ? device.to_host : device.to_device, bytes, sharing) +
-                    profile.levels[level].seconds(bytes);
-    ways.otherwise += (*device.levels)[level].seconds(bytes);
+    times.by_host += shared_seconds(sends ? device.to_host : device.to_device, bytes, sharing) +
+                     profile.levels[level].seconds(bytes);
+    times.otherwise += (*device.levels)[level].seconds(bytes);
   }
-  return ways;
+  return times;
 }
 
 /// For this rank's slots, as if the slots of other ranks were like them.
-Ways of_handovers(const Plan& plan, const Machine& machine, const Profile& profile,
-                  Index element_bytes) {
+TransportTimes of_handovers(const Plan& plan, const Machine& machine, const Profile& profile,
+                            Index element_bytes) {
   const double sharing = ranks_of_gpu(machine, profile, plan.rank);
   const std::vector<bool> mine = slots_on_device(plan, {true, true});
   const std::vector<bool> staged = lying_on_device(plan, {true, true}, false);
@@ -59,7 +59,7 @@ Ways of_handovers(const Plan& plan, const Machine& machine, const Profile& profi
     const Buffer& buffer = plan.buffers[i];
     if (buffer.space == Space::shared) shared[i] = buffer.peer_index >= 0 || mine[i];
   }
-  Ways ways;
+  TransportTimes times;
   for (const Operation& it : plan.operations) {
     if (it.kind != OperationKind::copy && it.kind != OperationKind::reduce) continue;
     const auto from = static_cast<std::size_t>(it.from), to = static_cast<std::size_t>(it.to);
@@ -74,21 +74,22 @@ Ways of_handovers(const Plan& plan, const Machine& machine, const Profile& profi
       const auto task = detail::device_task(plan, it, there, element_bytes);
       return shared_seconds(detail::work_of(task, *profile.device), bytes, sharing);
     };
-    ways.by_host += by(staged);
-    ways.otherwise += by(shared);
+    times.by_host += by(staged);
+    times.otherwise += by(shared);
   }
-  return ways;
+  return times;
 }
 
 }  // namespace
 
-DeviceWay cheaper_way(const Plan& plan, const Machine& machine, const Profile& profile,
-                      Index element_bytes) {
-  if (!profile.device) return staged_way;
-  return device_way(profile.device->levels &&
-                        of_messages(plan, machine, profile, element_bytes).other_is_cheaper(),
-                    profile.device->peer &&
-                        of_handovers(plan, machine, profile, element_bytes).other_is_cheaper());
+DeviceTransport cheaper_transport(const Plan& plan, const Machine& machine, const Profile& profile,
+                                  Index element_bytes) {
+  if (!profile.device) return staged_transport;
+  return device_transport(
+      profile.device->levels &&
+          of_messages(plan, machine, profile, element_bytes).other_is_cheaper(),
+      profile.device->peer &&
+          of_handovers(plan, machine, profile, element_bytes).other_is_cheaper());
 }
 
 namespace {
@@ -113,7 +114,7 @@ double by_slot_of_device(const Profile& profile, const StraightData& data) {
   const DeviceCost& device = *profile.device;
   const double staged = crossing(device, data, true, true).seconds(data.bytes) +
                         crossing(device, data, false, true).seconds(data.bytes);
-  if (data.way || !device.peer) return profile.handover + staged;
+  if (data.transport || !device.peer) return profile.handover + staged;
   const double shared = device.kernel.seconds(data.bytes) + device.peer->seconds(data.bytes);
   return profile.handover + std::min(shared, staged);
 }
@@ -123,11 +124,11 @@ double by_message_of_device(const Profile& profile, const StraightData& data) {
   const double staged = crossing(device, data, true, data.in_pieces).seconds(data.bytes) +
                         profile.at(data.level).seconds(data.bytes) +
                         crossing(device, data, false, data.in_pieces).seconds(data.bytes);
-  if (!device.levels || (data.way && !data.way->direct)) return staged;
+  if (!device.levels || (data.transport && !data.transport->direct)) return staged;
   const double packing = data.in_pieces ? 2 * device.kernel.seconds(data.bytes) : 0;
   const double direct =
       packing + (*device.levels)[static_cast<std::size_t>(data.level)].seconds(data.bytes);
-  return data.way ? direct : std::min(direct, staged);
+  return data.transport ? direct : std::min(direct, staged);
 }
 
 /// Time of staging in `parts` equal messages: the slowest stage does them one after the other, the
@@ -151,7 +152,7 @@ double in_parts(const Profile& profile, StraightData data, int parts) {
 
 bool slot_pays(const Profile& profile, const StraightData& data) {
   // Data that peers access in a GPU's memory must lie in a slot.
-  if (data.on_device && data.way && data.way->shared) return true;
+  if (data.on_device && data.transport && data.transport->shared) return true;
   if (data.on_device && profile.device) {
     return by_slot_of_device(profile, data) <= by_message_of_device(profile, data);
   }
@@ -160,7 +161,8 @@ bool slot_pays(const Profile& profile, const StraightData& data) {
 
 int message_parts(const Profile& profile, const StraightData& data) {
   if (!data.on_device || !profile.device) return 1;
-  const bool may_be_direct = data.way ? data.way->direct : profile.device->levels.has_value();
+  const bool may_be_direct =
+      data.transport ? data.transport->direct : profile.device->levels.has_value();
   if (may_be_direct) return 1;
   int best = 1;
   double least = worthwhile * in_parts(profile, data, 1);

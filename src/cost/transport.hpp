@@ -15,16 +15,16 @@ namespace vicinal {
 /// Returns the transport that takes the least time for this rank's messages and handovers together.
 /// Assumes that both of the user's buffers lie in a GPU's memory. Uses host memory if the profile
 /// has no prices for the alternative.
-DeviceWay cheaper_way(const Plan& plan, const Machine& machine, const Profile& profile,
-                      Index element_bytes);
+DeviceTransport cheaper_transport(const Plan& plan, const Machine& machine, const Profile& profile,
+                                  Index element_bytes);
 
 /// Data of one rank for another.
 struct StraightData {
   std::int64_t bytes = 0;
   bool in_pieces = false;  ///< in the sender's buffer; the receiver's is assumed to be alike
   Level level = Level::network;
-  bool on_device = false;             ///< the buffers are expected in a GPU's memory
-  std::optional<DeviceWay> way = {};  ///< as requested; else the cheaper one is used
+  bool on_device = false;                         ///< the buffers are expected in a GPU's memory
+  std::optional<DeviceTransport> transport = {};  ///< as requested; else the cheaper one is used
 };
 
 /// Returns whether a slot costs less than a message, for ranks that share memory. In host memory,

@@ -166,7 +166,7 @@ Inbox exchange_personalized(mpi::Communicator& communicator, const std::vector<P
   for (const Parcel& parcel : outbox) {
     if (parcel.peer != communicator.rank()) ++counts[static_cast<std::size_t>(parcel.peer)];
   }
-  Round round(communicator, discovery_tag(next_turn(communicator)));
+  Round round(communicator, discovery_tag(next_parity(communicator)));
   send_all(round, outbox, communicator.rank(), false);
   const std::int64_t total = mpi::reduce_scatter(communicator.handle(), counts);
   const auto expected = static_cast<std::size_t>(total % finding_unit);
@@ -180,7 +180,7 @@ Inbox exchange_personalized(mpi::Communicator& communicator, const std::vector<P
 Inbox exchange_nonblocking(mpi::Communicator& communicator, const std::vector<Parcel>& outbox,
                            const std::optional<Error>& mine) {
   std::int64_t least_vote = vote(communicator, mine);
-  Round round(communicator, discovery_tag(next_turn(communicator)));
+  Round round(communicator, discovery_tag(next_parity(communicator)));
   send_all(round, outbox, communicator.rank(), true);
   round.collect_until_sent();
   // Completes only after all ranks have entered, like a barrier, and reduces the votes.

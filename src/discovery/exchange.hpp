@@ -92,9 +92,9 @@ Inbox exchange_by_locality(mpi::Communicator& communicator, const std::vector<Pa
 Inbox exchange_one_sided(mpi::Communicator& communicator, const std::vector<Parcel>& outbox,
                          std::int64_t bytes, const std::optional<Error>& mine);
 
-/// Returns the tag of a flat exchange or of messages between regions; `turn` is 0 or 1.
-[[nodiscard]] inline int discovery_tag(int turn) {
-  return turn == 0 ? mpi::tag_discovery_even : mpi::tag_discovery_odd;
+/// Returns the tag of a flat exchange or of messages between regions; `parity` is 0 or 1.
+[[nodiscard]] inline int discovery_tag(int parity) {
+  return parity == 0 ? mpi::tag_discovery_even : mpi::tag_discovery_odd;
 }
 
 /// Reason for waiting for a consensus.

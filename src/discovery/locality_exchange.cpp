@@ -75,7 +75,7 @@ class LocalityExchange {
 
   /// Sends one message per region pair, so that each rank knows how many to expect.
   void exchange_with_all_regions() {
-    Round round(communicator_, discovery_tag(team_.turn()));
+    Round round(communicator_, discovery_tag(team_.parity()));
     const std::int64_t flag = flagged_ ? 1 : 0;
     for (const int region : team_.duties()) {
       std::vector<std::byte>& message = message_for(region);
@@ -97,7 +97,7 @@ class LocalityExchange {
   }
 
   void exchange_with_some_regions() {
-    Round round(communicator_, discovery_tag(team_.turn()));
+    Round round(communicator_, discovery_tag(team_.parity()));
     for (const auto& [region, message] : leaving_) {
       round.send({team_.counterpart(region), message}, true);
     }

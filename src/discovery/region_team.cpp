@@ -25,14 +25,14 @@ namespace {
 
 constexpr std::size_t smallest_area = 4096;
 
-std::size_t turn_of(std::int64_t call) { return static_cast<std::size_t>(call % 2); }
+std::size_t parity_of(std::int64_t call) { return static_cast<std::size_t>(call % 2); }
 
 }  // namespace
 
 Board::Board(Arena& arena) : arena_(arena), own_(arena.allocate(sizeof(Lines), alignof(Lines))) {
   // Most exchanges need no more, so they allocate nothing later.
-  for (auto& turns : areas_) {
-    for (Area& area : turns) area = {arena_.allocate(smallest_area), smallest_area};
+  for (auto& areas : areas_) {
+    for (Area& area : areas) area = {arena_.allocate(smallest_area), smallest_area};
   }
 }
 
@@ -42,11 +42,11 @@ Board::Lines& Board::lines(std::int64_t offset) const {
 }
 
 const Board::Post& Board::post_of(int stage, std::int64_t call, int member) const {
-  return lines(members_[static_cast<std::size_t>(member)]).posts[stage][turn_of(call)];
+  return lines(members_[static_cast<std::size_t>(member)]).posts[stage][parity_of(call)];
 }
 
 std::byte* Board::room(int stage, std::int64_t call, std::size_t bytes) {
-  Area& area = areas_[stage][turn_of(call)];
+  Area& area = areas_[stage][parity_of(call)];
   if (area.offset >= 0 && area.bytes >= bytes) return arena_.at(area.offset);
   if (area.offset >= 0) arena_.release(area.offset);
   area = {};
@@ -60,8 +60,8 @@ std::byte* Board::room(int stage, std::int64_t call, std::size_t bytes) {
 }
 
 void Board::post(int stage, std::int64_t call, bool flagged) {
-  Post& post = lines(own_).posts[stage][turn_of(call)];
-  post.area = areas_[stage][turn_of(call)].offset;
+  Post& post = lines(own_).posts[stage][parity_of(call)];
+  post.area = areas_[stage][parity_of(call)].offset;
   post.flagged = flagged ? 1 : 0;
   post.call.store(call, std::memory_order_release);
 }
@@ -178,7 +178,7 @@ RegionTeam::RegionTeam(mpi::Communicator& communicator, std::shared_ptr<const Ma
 
 void RegionTeam::begin_call() {
   ++call_;
-  turn_ = next_turn(communicator_);
+  parity_ = next_parity(communicator_);
 }
 
 bool RegionTeam::hand_over(int stage, const std::vector<Piece>& pieces, bool flagged,

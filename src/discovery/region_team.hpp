@@ -131,7 +131,7 @@ class RegionTeam {
   /// Begins a call: assigns its number and one of two tags.
   void begin_call();
   [[nodiscard]] std::int64_t call() const { return call_; }
-  [[nodiscard]] int turn() const { return turn_; }
+  [[nodiscard]] int parity() const { return parity_; }
 
   /// Gives each piece to the member at its place, and visits the records for this member. Records
   /// of one member keep their order; a record is valid during the visit. Returns whether any member
@@ -144,7 +144,7 @@ class RegionTeam {
                           const std::function<void(const Record&)>& visit);
   bool hand_over_by_messages(int stage, const std::vector<Piece>& pieces, bool flagged,
                              const std::function<void(const Record&)>& visit);
-  [[nodiscard]] int tag(int stage) const { return mpi::tag_region + 2 * stage + turn_; }
+  [[nodiscard]] int tag(int stage) const { return mpi::tag_region + 2 * stage + parity_; }
 
   mpi::Communicator& communicator_;
   std::shared_ptr<const Machine> machine_;
@@ -154,7 +154,7 @@ class RegionTeam {
   std::unique_ptr<Board> board_;
   bool all_have_boards_ = false;
   std::int64_t call_ = 0;
-  int turn_ = 0;
+  int parity_ = 0;
 };
 
 }  // namespace vicinal

@@ -64,7 +64,7 @@ void Round::finish(std::vector<Message>& messages, const char* deed, bool collec
   }
 }
 
-int next_turn(mpi::Communicator& communicator) {
+int next_parity(mpi::Communicator& communicator) {
   return static_cast<int>(++communicator.extension<Exchanges>().begun % 2);
 }
 

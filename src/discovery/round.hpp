@@ -52,6 +52,6 @@ class Round {
 
 /// Returns the tag index, 0 or 1, of the next exchange on a communicator. Equal on all ranks, since
 /// exchanges are collective.
-int next_turn(mpi::Communicator& communicator);
+int next_parity(mpi::Communicator& communicator);
 
 }  // namespace vicinal

@@ -76,7 +76,7 @@ void BoundPlan::choose_graph(const Binding& binding) {
   const bool users_operator = binding.combine.user_op != MPI_OP_NULL;
   const bool direct = !reachable && !users_operator && goes_direct(source, target);
   // Slots of other ranks may lie on a GPU even if this rank's buffers do not.
-  const bool foreign_operator = users_operator && (!reachable || device_choice_.way.shared);
+  const bool foreign_operator = users_operator && (!reachable || device_choice_.transport.shared);
   const CompiledGraph* wanted = &direct_;
   if (binding.pieces > 1 || foreign_operator || !(reachable || direct)) {
     auto& form = staged_[foreign_operator ? 1 : 0];
@@ -99,13 +99,13 @@ void BoundPlan::choose_graph(const Binding& binding) {
 
 /// Returns whether MPI gets addresses in these kinds of memory, without staging.
 bool BoundPlan::goes_direct(MemoryKind& source, MemoryKind& target) const {
-  if (!device_choice_.way.direct) return false;
+  if (!device_choice_.transport.direct) return false;
   // Between two devices, it is undefined on which one the staging buffers lie.
   if (&source != &target && !source.is_reachable() && !target.is_reachable()) return false;
   MemoryKind& there = source.is_reachable() ? target : source;
   if (mpi::takes_pointers(*communicator_, there)) return true;
   if (device_choice_.is_asked_for && communicator_->rank() == 0) {
-    warn_once("vicinal_device_way is '", device_choice_.way.name,
+    warn_once("vicinal_device_way is '", device_choice_.transport.name,
               "', but this MPI is not given addresses of ", there.name(),
               " (VICINAL_LOG=info says why): messages go by way of the host's memory");
   }
@@ -226,7 +226,7 @@ void BoundPlan::bind_own_slot(int buffer, bool renew, std::int64_t next) {
   const bool was_lent = slot.is_lent();
   if (lend(buffer, next) || !(renew || was_lent)) return;
   MemoryKind& users = users_kind();
-  const bool shares = device_choice_.way.shared && users.mpi_name() != nullptr;
+  const bool shares = device_choice_.transport.shared && users.mpi_name() != nullptr;
   slot.bind(next, graph_->buffer(buffer).extent, binding_.element_bytes,
             {users.is_reachable() ? nullptr : &users, shares && slots_there_[at(buffer)]});
 }
@@ -239,7 +239,7 @@ bool BoundPlan::lend(int buffer, std::int64_t next) {
 }
 
 std::vector<bool> BoundPlan::to_be_lent() const {
-  const bool may = device_choice_.way.lent && binding_.pieces <= 1 &&
+  const bool may = device_choice_.transport.lent && binding_.pieces <= 1 &&
                    !source_kind_->is_reachable() && source_kind_->mpi_name() != nullptr;
   if (!may) return std::vector<bool>(graph_->plan.buffers.size());
   return lendable_slots(graph_->plan, {true, !target_kind_->is_reachable()});

@@ -78,7 +78,7 @@ void Channel::start_after_failure() {
 void Channel::enqueue(const Binding* binding) {
   polls_ = 0;
   if (binding != nullptr) {
-    owners_.store(Owners::under_way, std::memory_order_relaxed);
+    owners_.store(Owners::in_progress, std::memory_order_relaxed);
     if (given_up_) return;  // fault_ is set
     if (fault_) fault_ = nullptr;
   }
@@ -210,7 +210,7 @@ void Channel::finish_left() {
   if (!std::exchange(left_to_stream_, false)) return;
   {
     const ActivityLock lock(*this);
-    owners_.store(runs_for_owner_ ? Owners::under_way : Owners::over, std::memory_order_relaxed);
+    owners_.store(runs_for_owner_ ? Owners::in_progress : Owners::over, std::memory_order_relaxed);
   }
   wait();
 }

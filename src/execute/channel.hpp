@@ -100,7 +100,7 @@ class Channel final : public Activity {
   friend class Execution;
 
   /// State of the owner's execution, until the owner has seen its end.
-  enum class Owners : std::uint8_t { none, under_way, over };
+  enum class Owners : std::uint8_t { none, in_progress, over };
 
   void enter() noexcept { owner_count_.fetch_add(1, std::memory_order_relaxed); }
   void leave() noexcept;

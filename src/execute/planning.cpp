@@ -43,8 +43,8 @@ Planning::Planning(PlanningTask task)
 
 DeviceChoice Planning::device_choice(const Plan& plan, Index element_bytes) const {
   const PlanOptions& options = task_.options;
-  if (options.device_way) return {*options.device_way, true};
-  return {cheaper_way(plan, *task_.neighborhood.machine, options.profile, element_bytes)};
+  if (options.device_transport) return {*options.device_transport, true};
+  return {cheaper_transport(plan, *task_.neighborhood.machine, options.profile, element_bytes)};
 }
 
 bool Planning::advance() noexcept {

@@ -33,7 +33,7 @@ bool Run::is_satisfied(int number) {
   // execution.
   if (slot != nullptr && node.lag == 0 && node.flag < 0) slot->forget_unless(flag.area);
   if (node.lag == 0) {
-    int origin = flag.at_fault == generation_ ? static_cast<int>(flag.origin) : -1;
+    int origin = flag.failed == generation_ ? static_cast<int>(flag.origin) : -1;
     if (origin < 0 && differs) {
       note(size_fault(bound_.element_bytes(), flag.element_bytes));
       origin = graph_->plan.rank;

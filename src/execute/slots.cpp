@@ -214,7 +214,7 @@ void OwnedSlot::announce_fault(std::int64_t generation, int origin) {
   Announcement& line = view_.line();
   last_ = generation;
   line.origin = origin;
-  line.at_fault.store(generation, std::memory_order_release);
+  line.failed.store(generation, std::memory_order_release);
 }
 
 std::byte* FarSlot::find(std::int64_t generation, Index extent, MemoryKind& visitor) {
@@ -311,7 +311,7 @@ void FarSlot::forget() noexcept {
 
 int FarSlot::fault(std::int64_t generation) const {
   const Announcement& line = view_.line();
-  if (line.at_fault.load(std::memory_order_acquire) != generation) return -1;
+  if (line.failed.load(std::memory_order_acquire) != generation) return -1;
   return static_cast<int>(line.origin);
 }
 

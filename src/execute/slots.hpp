@@ -9,7 +9,7 @@
 //      execution g, successfully or not, and never decreases. Its reader reads the members beside
 //      `value` only while the writer cannot change them: the writer's next signal awaits the
 //      reader's.
-//   2  A line's `current` becomes g once its area holds for execution g. Its `at_fault` becomes g
+//   2  A line's `current` becomes g once its area holds for execution g. Its `failed` becomes g
 //      if there is no area for g, because the owner's call has failed.
 //   3  An area lies in the arena, or in a kind of memory that its owner exports by an IPC handle. A
 //      peer opens exported memory. A peer whose jobs access an area in the arena pins its pages.
@@ -47,7 +47,7 @@ namespace vicinal {
 /// A flag, alone in its cache line.
 struct alignas(64) Flag {
   std::atomic<std::int64_t> value;  ///< last execution that its writer has finished
-  std::int64_t at_fault;            ///< last execution without data
+  std::int64_t failed;              ///< last execution without data
   std::int64_t origin;              ///< rank whose fault caused this
   std::int64_t element_bytes;       ///< element size of its writer; 0 before the first
   /// Place of the area that its writer has opened or pinned; 0 for none.
@@ -61,7 +61,7 @@ struct alignas(64) Flag {
   }
   void signal_fault(std::int64_t generation, std::int64_t bytes, int rank) {
     origin = rank;
-    at_fault = generation;
+    failed = generation;
     signal(generation, bytes);
   }
   [[nodiscard]] bool reached(std::int64_t generation) const {
@@ -71,8 +71,8 @@ struct alignas(64) Flag {
 
 /// The owner's announcement of where a channel's data lie.
 struct alignas(64) Announcement {
-  std::atomic<std::int64_t> current;   ///< last execution for which the rest holds
-  std::atomic<std::int64_t> at_fault;  ///< last execution without an area
+  std::atomic<std::int64_t> current;  ///< last execution for which the rest holds
+  std::atomic<std::int64_t> failed;   ///< last execution without an area
   std::int64_t origin;
   std::int64_t area;  ///< arena offset; negative: number of an area to open
   std::int64_t element_bytes;

@@ -135,15 +135,15 @@ struct AllGather
       gathered->note(std::chrono::steady_clock::now() - begin);
       return code;
     }
-    GatherLoops::Way way;
-    const int found = find_way(ours, way, *gathered, *loops, Form::blocking, arguments..., comm);
+    GatherLoops::Path path;
+    const int found = find_path(ours, path, *gathered, *loops, Form::blocking, arguments..., comm);
     if (found != MPI_SUCCESS) return found;
-    const bool by_mpi = way.queue == nullptr;
+    const bool by_mpi = path.queue == nullptr;
     const Noted noted(call_profile, ours, __builtin_return_address(0), by_mpi);
-    return timed(way, [&] {
+    return timed(path, [&] {
       if (by_mpi) return OfMpi::blocking_of_mpi(arguments..., comm);
       return guarded_as(ours, comm, [&] {
-        enter(*loops->graph(), *way.queue, Form::blocking, arguments...).finish();
+        enter(*loops->graph(), *path.queue, Form::blocking, arguments...).finish();
       });
     });
   }
@@ -154,17 +154,17 @@ struct AllGather
     if (const int code = Gathered::find(ours, comm, gathered); code != MPI_SUCCESS) return code;
     if (gathered == nullptr) return OfMpi::nonblocking_of_mpi(arguments..., comm, request);
     GatherLoops* const loops = gathered->enter(Form::nonblocking);
-    GatherLoops::Way way;
+    GatherLoops::Path path;
     if (loops != nullptr) {
       const int found =
-          find_way(ours, way, *gathered, *loops, Form::nonblocking, arguments..., comm);
+          find_path(ours, path, *gathered, *loops, Form::nonblocking, arguments..., comm);
       if (found != MPI_SUCCESS) return found;
     }
     const Noted noted(gathered->call_profile(), ours, __builtin_return_address(0),
-                      way.queue == nullptr);
-    if (way.queue == nullptr) return OfMpi::nonblocking_of_mpi(arguments..., comm, request);
+                      path.queue == nullptr);
+    if (path.queue == nullptr) return OfMpi::nonblocking_of_mpi(arguments..., comm, request);
     return guarded_as(ours, comm, [&] {
-      *request = request_for_call({ours, gathered->errors()}, enter(*loops->graph(), *way.queue,
+      *request = request_for_call({ours, gathered->errors()}, enter(*loops->graph(), *path.queue,
                                                                     Form::nonblocking, arguments...)
                                                                   .request(loops->graph()));
     });
@@ -207,21 +207,21 @@ struct AllGather
     return sizes;
   }
   /// Finds how the call is carried out.
-  static int find_way(const void* ours, GatherLoops::Way& way, const Gathered& gathered,
-                      GatherLoops& loops, Form form, Arguments... arguments, MPI_Comm comm) {
+  static int find_path(const void* ours, GatherLoops::Path& path, const Gathered& gathered,
+                       GatherLoops& loops, Form form, Arguments... arguments, MPI_Comm comm) {
     return alike_on_all_ranks(ours, comm, [&] {
-      if (const auto sizes = sizes_of(gathered, arguments...)) way = loops.enter(*sizes, form);
+      if (const auto sizes = sizes_of(gathered, arguments...)) path = loops.enter(*sizes, form);
     });
   }
   template <class Carry>
-  static int timed(const GatherLoops::Way& way, Carry carry) {
-    if (way.contest == nullptr || way.queue != nullptr) return carry();
+  static int timed(const GatherLoops::Path& path, Carry carry) {
+    if (path.contest == nullptr || path.queue != nullptr) return carry();
     const auto begin = std::chrono::steady_clock::now();
     const int code = carry();
     const auto time = std::chrono::steady_clock::now() - begin;
-    const ActivityLock lock(*way.contest);
-    way.contest->note(way.number,
-                      code == MPI_SUCCESS ? std::chrono::nanoseconds(time).count() : untimed);
+    const ActivityLock lock(*path.contest);
+    path.contest->note(path.number,
+                       code == MPI_SUCCESS ? std::chrono::nanoseconds(time).count() : untimed);
     return code;
   }
   static EnteredCall enter(Graph& graph, CallQueue& queue, Form form, Arguments... given) {

@@ -78,7 +78,7 @@ class ExecutionsAsRequest final : public GeneralizedRequest {
 }  // namespace
 
 bool GeneralizedRequest::advance() noexcept {
-  if (!under_way_) return true;
+  if (!in_progress_) return true;
   bool over = false;
   const int code = guarded_as(errors_.ours, error_communicator(), [&] { over = request_->poll(); });
   if (code == MPI_SUCCESS && !over) return false;
@@ -88,13 +88,13 @@ bool GeneralizedRequest::advance() noexcept {
 
 void GeneralizedRequest::finish() noexcept {
   const ActivityLock lock(*this);
-  if (!under_way_) return;
+  if (!in_progress_) return;
   end(guarded_as(errors_.ours, error_communicator(), [&] { request_->wait(); }));
 }
 
 int GeneralizedRequest::start() noexcept {
   const ActivityLock lock(*this);
-  under_way_ = true;
+  in_progress_ = true;
   const int code = guarded_as(errors_.ours, error_communicator(), [&] {
     request_->start();
     activate(shared_from_this());
@@ -104,12 +104,12 @@ int GeneralizedRequest::start() noexcept {
 }
 
 void GeneralizedRequest::end(int code) noexcept {
-  under_way_ = false;
+  in_progress_ = false;
   complete(code);
 }
 
 void GeneralizedRequest::describe(std::ostream& out) const {
-  if (!under_way_) return;
+  if (!in_progress_) return;
   out << "vicinal: " << mpi::name_of_rank() << ": a request of the program waits for ";
   request_->name_awaited(out);
   out << '\n';

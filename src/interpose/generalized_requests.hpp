@@ -28,11 +28,11 @@ class GeneralizedRequest : public Activity,
   GeneralizedRequest& operator=(const GeneralizedRequest&) = delete;
   ~GeneralizedRequest() override = default;
 
-  /// Makes this represent `request`. `under_way`: whether that has begun.
-  void stand_for(std::unique_ptr<Request> request, Errors errors, bool under_way) noexcept {
+  /// Makes this represent `request`. `in_progress`: whether that has begun.
+  void stand_for(std::unique_ptr<Request> request, Errors errors, bool in_progress) noexcept {
     request_ = std::move(request);
     errors_ = std::move(errors);
-    under_way_ = under_way;
+    in_progress_ = in_progress;
   }
   bool advance() noexcept final;
   void describe(std::ostream& out) const final;
@@ -50,7 +50,7 @@ class GeneralizedRequest : public Activity,
 
   std::unique_ptr<Request> request_;
   Errors errors_{};
-  bool under_way_ = false;  ///< whether MPI's request is incomplete; guarded by the lock
+  bool in_progress_ = false;  ///< whether MPI's request is incomplete; guarded by the lock
 };
 
 /// Returns MPI's request for a call that has begun.

@@ -81,14 +81,14 @@ void BounceBufferPool::give_back(std::unique_ptr<Kit> kit) noexcept {
   idle_.erase(idle_.begin());
 }
 
-BounceBuffer::BounceBuffer(BounceBufferPool& pool, MemoryKind& kind, Way way, From from,
+BounceBuffer::BounceBuffer(BounceBufferPool& pool, MemoryKind& kind, Direction direction, From from,
                            std::vector<UserBytes> stretches)
-    : pool_(pool), way_(way) {
+    : pool_(pool), direction_(direction) {
   std::vector<CopyRun> runs = runs_of(stretches);
   lowest_ = stretches.front().begin;
   const Index bytes = runs.back().target + runs.back().count;
   const bool reaches = kind.reaches(kind.staging(), total(runs));
-  const bool fetched = way == Way::fetched;
+  const bool fetched = direction == Direction::fetched;
   if (!fetched) {
     for (CopyRun& run : runs) std::swap(run.source, run.target);
   }
@@ -98,7 +98,7 @@ BounceBuffer::BounceBuffer(BounceBufferPool& pool, MemoryKind& kind, Way way, Fr
   wanted.is_apart = from == From::anywhere && runs.size() > 1;
   wanted.runs = std::move(runs);
   kit_ = pool.take(std::move(wanted), static_cast<std::size_t>(bytes));
-  under_way_.reserve(kit_->jobs.size());
+  in_progress_.reserve(kit_->jobs.size());
 }
 
 BounceBuffer::~BounceBuffer() {
@@ -107,15 +107,15 @@ BounceBuffer::~BounceBuffer() {
 }
 
 void BounceBuffer::drop() noexcept {
-  for (MemoryJob* const job : under_way_) job->drop();
-  under_way_.clear();
+  for (MemoryJob* const job : in_progress_) job->drop();
+  in_progress_.clear();
 }
 
 std::byte* BounceBuffer::at(const std::byte* address) const {
   const Index offset = address - lowest_;
   const auto place = [this](const CopyRun& run) {
-    return way_ == Way::fetched ? std::pair(run.source, run.target)
-                                : std::pair(run.target, run.source);
+    return direction_ == Direction::fetched ? std::pair(run.source, run.target)
+                                            : std::pair(run.target, run.source);
   };
   const auto after =
       std::upper_bound(kit_->runs.begin(), kit_->runs.end(), offset,
@@ -126,12 +126,12 @@ std::byte* BounceBuffer::at(const std::byte* address) const {
 
 void BounceBuffer::begin() try {
   std::byte* const here = kit_->block.data();
-  std::byte* const from = way_ == Way::fetched ? lowest_ : here;
-  std::byte* const to = way_ == Way::fetched ? here : lowest_;
+  std::byte* const from = direction_ == Direction::fetched ? lowest_ : here;
+  std::byte* const to = direction_ == Direction::fetched ? here : lowest_;
   for (std::size_t i = 0; i < kit_->jobs.size(); ++i) {
     MemoryJob& job = *kit_->jobs[i];
     const CopyRun run = kit_->is_apart ? kit_->runs[i] : CopyRun{};
-    if (!job.begin(from + run.source, to + run.target)) under_way_.push_back(&job);
+    if (!job.begin(from + run.source, to + run.target)) in_progress_.push_back(&job);
   }
   kit_->kind->launch();
 } catch (...) {
@@ -140,9 +140,9 @@ void BounceBuffer::begin() try {
 }
 
 bool BounceBuffer::poll() try {
-  while (!under_way_.empty()) {
-    if (!under_way_.back()->poll()) return false;
-    under_way_.pop_back();
+  while (!in_progress_.empty()) {
+    if (!in_progress_.back()->poll()) return false;
+    in_progress_.pop_back();
   }
   return true;
 } catch (...) {

@@ -64,14 +64,14 @@ class BounceBufferPool {
 
 class BounceBuffer {
  public:
-  enum class Way : std::uint8_t { fetched, brought_back };
+  enum class Direction : std::uint8_t { fetched, brought_back };
   /// Location of the ranges: all in one buffer, or each possibly in an allocation of its own.
   enum class From : std::uint8_t { one_buffer, anywhere };
 
   /// Prepares a bounce buffer for `stretches`, ranges in memory of `kind`; at least one is not
   /// empty. Each byte has one place, even if ranges overlap. Touching ranges become one copy.
   /// Throws if the memory cannot be allocated.
-  BounceBuffer(BounceBufferPool& pool, MemoryKind& kind, Way way, From from,
+  BounceBuffer(BounceBufferPool& pool, MemoryKind& kind, Direction direction, From from,
                std::vector<UserBytes> stretches);
   BounceBuffer(const BounceBuffer&) = delete;
   BounceBuffer& operator=(const BounceBuffer&) = delete;
@@ -93,10 +93,10 @@ class BounceBuffer {
   void drop() noexcept;
 
   BounceBufferPool& pool_;
-  Way way_;
+  Direction direction_;
   std::byte* lowest_ = nullptr;  ///< lowest address; runs are relative to it
   std::unique_ptr<BounceBufferPool::Kit> kit_;
-  std::vector<MemoryJob*> under_way_;
+  std::vector<MemoryJob*> in_progress_;
 };
 
 }  // namespace vicinal

@@ -24,8 +24,8 @@ class DelayedMemory::Delayed final : public MemoryJob {
     to_ = memory_.reach(to);
     // Some jobs finish at once, others after a few polls, as with near and far neighbors.
     polls_left_ = static_cast<int>(memory_.begun_.fetch_add(1) * 7919U % 13U % 6U);
-    under_way_ = true;
-    memory_.under_way_.fetch_add(1);
+    in_progress_ = true;
+    memory_.in_progress_.fetch_add(1);
     return poll();
   }
   bool poll() override {
@@ -36,7 +36,7 @@ class DelayedMemory::Delayed final : public MemoryJob {
     return true;
   }
   void drop() noexcept override {
-    if (std::exchange(under_way_, false)) memory_.under_way_.fetch_sub(1);
+    if (std::exchange(in_progress_, false)) memory_.in_progress_.fetch_sub(1);
   }
 
  private:
@@ -45,7 +45,7 @@ class DelayedMemory::Delayed final : public MemoryJob {
   const std::byte* from_ = nullptr;
   std::byte* to_ = nullptr;
   int polls_left_ = 0;
-  bool under_way_ = false;
+  bool in_progress_ = false;
 };
 
 DelayedMemory& delayed_memory() {

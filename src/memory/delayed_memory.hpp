@@ -42,7 +42,7 @@ class DelayedMemory final : public MemoryKind {
   /// Makes the next job that would finish fail instead.
   void fail_next() { fails_.store(true); }
   /// Number of jobs that are begun and not finished.
-  [[nodiscard]] int under_way() const { return under_way_.load(); }
+  [[nodiscard]] int in_progress() const { return in_progress_.load(); }
 
  private:
   template <class Runs>
@@ -57,7 +57,7 @@ class DelayedMemory final : public MemoryKind {
 
   std::atomic<bool> held_ = false;
   std::atomic<bool> fails_ = false;
-  std::atomic<int> under_way_ = 0;
+  std::atomic<int> in_progress_ = 0;
   std::atomic<std::uint32_t> begun_ = 0;
   mutable Mutex mutex_;
   std::map<const std::byte*, Mapping> mappings_

@@ -97,7 +97,7 @@ void Backoff::nap() {
   nap_ = is_late ? std::min(2 * nap_, longest_nap) : std::max(nap_ - nap_ / shrink_by, first_nap);
 }
 
-void Backoff::give_way() {
+void Backoff::yield_core() {
   if (shares_cores()) sched_yield();
 }
 

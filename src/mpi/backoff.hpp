@@ -38,7 +38,7 @@ class Backoff {
   static void have_cores() { may_share.store(false, std::memory_order_relaxed); }
   /// Yields the core once if there are more ranks than cores. For callers that may test again and
   /// again.
-  static void give_way();
+  static void yield_core();
   /// Returns whether the next pause yields the core.
   [[nodiscard]] bool yields() const { return pauses_ >= hot.spins.load(std::memory_order_relaxed); }
   /// Returns whether the next pause sleeps, after a long time without an event.

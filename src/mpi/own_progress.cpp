@@ -38,7 +38,7 @@ void* find_in_mpi(const char* name) {
   return found;
 }
 
-struct Ways {
+struct ProgressHooks {
   OpenMpiRegister open_mpi =
       reinterpret_cast<OpenMpiRegister>(find_in_mpi("opal_progress_register"));
   OpenMpiProgress open_mpi_progress =
@@ -48,8 +48,8 @@ struct Ways {
       reinterpret_cast<MpichProgress>(find_in_mpi("PMPIX_Stream_progress"));
 };
 
-const Ways& ways() {
-  static const Ways found;
+const ProgressHooks& hooks() {
+  static const ProgressHooks found;
   return found;
 }
 
@@ -76,21 +76,21 @@ int from_mpich(void* /*thing*/) {
 }  // namespace
 
 bool can_call_from_progress() {
-  if (ways().open_mpi != nullptr) return true;
-  return ways().mpich != nullptr && is_alive() && !thread_multiple();
+  if (hooks().open_mpi != nullptr) return true;
+  return hooks().mpich != nullptr && is_alive() && !thread_multiple();
 }
 
-bool may_call_from_progress() { return ways().open_mpi != nullptr || ways().mpich != nullptr; }
+bool may_call_from_progress() { return hooks().open_mpi != nullptr || hooks().mpich != nullptr; }
 
 void call_from_progress(FromProgress what) {
   if (is_finalizing.load(std::memory_order_relaxed)) return;
   if (is_called.load(std::memory_order_relaxed) || !is_alive() || !can_call_from_progress()) return;
   if (is_called.exchange(true)) return;
   called = what;
-  if (ways().open_mpi != nullptr) {
-    ways().open_mpi(from_open_mpi);
+  if (hooks().open_mpi != nullptr) {
+    hooks().open_mpi(from_open_mpi);
   } else {
-    ways().mpich(from_mpich, nullptr, mpich_no_stream);
+    hooks().mpich(from_mpich, nullptr, mpich_no_stream);
   }
 }
 
@@ -98,10 +98,10 @@ void end_calls_from_progress() noexcept { is_finalizing.store(true, std::memory_
 
 void make_progress() {
   if (!is_called.load(std::memory_order_relaxed) || !is_alive()) return;
-  if (ways().open_mpi != nullptr) {
-    ways().open_mpi_progress();
+  if (hooks().open_mpi != nullptr) {
+    hooks().open_mpi_progress();
   } else {
-    ways().mpich_progress(mpich_no_stream);
+    hooks().mpich_progress(mpich_no_stream);
   }
 }
 

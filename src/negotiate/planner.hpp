@@ -54,7 +54,7 @@ struct PlanOptions {
   int group_size = 0;                ///< largest group of `common-neighbor`; 0: the model chooses
   /// Radix of `tuna`, `tuna-hierarchical` and `cascade`; 0: the model chooses.
   int radix = 0;
-  std::optional<DeviceWay> device_way = {};  ///< unset: the cheaper one by the profile
+  std::optional<DeviceTransport> device_transport = {};  ///< unset: the cheaper one by the profile
   /// This rank's buffers are expected in GPU memory; those of other ranks may lie elsewhere.
   bool on_device = false;
   Profile profile = default_profile();

@@ -153,14 +153,14 @@ class Reversal {
 
   Transfers run() {
     reverse_.reverse = true;
-    for (std::size_t i = 0; i < forward_.stores.size(); ++i) turn(static_cast<int>(i));
-    for (auto it = forward_.list.rbegin(); it != forward_.list.rend(); ++it) turn(*it);
+    for (std::size_t i = 0; i < forward_.stores.size(); ++i) reverse(static_cast<int>(i));
+    for (auto it = forward_.list.rbegin(); it != forward_.list.rend(); ++it) reverse(*it);
     return std::move(reverse_);
   }
 
  private:
   /// The counterpart of a store in the reverse.
-  struct Turned {
+  struct ReversedStore {
     int store = -1;  ///< that replaces it
     /// Positions of the elements in another rank's slot; empty: unchanged.
     std::vector<CopyRun> picks;
@@ -168,8 +168,8 @@ class Reversal {
     bool composed = false;  ///< the move that filled it is reversed with it
   };
 
-  void turn(int index) {
-    Turned& its = turned_.emplace_back();
+  void reverse(int index) {
+    ReversedStore& its = reversed_stores_.emplace_back();
     const Store& store = forward_.stores[static_cast<std::size_t>(index)];
     if (store.kind == Store::Kind::user) {
       its.store = index == Plan::source ? Plan::target : Plan::source;
@@ -201,7 +201,7 @@ class Reversal {
   }
 
   /// Adds the areas of an own slot's readers, and the moves that add up their contributions.
-  void add_up(int index, Turned& its) {
+  void add_up(int index, ReversedStore& its) {
     const Store& store = forward_.stores[static_cast<std::size_t>(index)];
     const int areas = reverse_.add(opposite(store));
     const std::vector<CopyRun>* source = only_source(index);
@@ -234,27 +234,28 @@ class Reversal {
     return ascends ? found : nullptr;
   }
 
-  [[nodiscard]] const Turned& turned(int store) const {
-    return turned_[static_cast<std::size_t>(store)];
+  [[nodiscard]] const ReversedStore& reversed_store(int store) const {
+    return reversed_stores_[static_cast<std::size_t>(store)];
   }
 
   /// Translates runs to a store's forward positions into runs to its reverse positions.
-  static std::vector<CopyRun> into(const Turned& store, std::vector<CopyRun> runs) {
+  static std::vector<CopyRun> into(const ReversedStore& store, std::vector<CopyRun> runs) {
     return store.picks.empty() ? runs : shifted(compose(runs, store.picks), store.offset);
   }
 
-  void turn(const Transfer& it) {
+  void reverse(const Transfer& it) {
     if (it.kind == Transfer::Kind::move) {
       const Part& piece = it.pieces.front();
-      const Turned& to = turned(piece.store);
-      if (turned(it.to).composed) return;
-      reverse_.move(it.phase, turned(it.to).store, to.store, into(to, reversed(piece.runs)));
+      const ReversedStore& to = reversed_store(piece.store);
+      if (reversed_store(it.to).composed) return;
+      reverse_.move(it.phase, reversed_store(it.to).store, to.store,
+                    into(to, reversed(piece.runs)));
       return;
     }
     const bool gave = it.kind == Transfer::Kind::give;
     std::vector<Part> pieces;
     for (const Part& piece : it.pieces) {
-      const Turned& its = turned(piece.store);
+      const ReversedStore& its = reversed_store(piece.store);
       std::vector<CopyRun> runs = reversed(piece.runs);
       if (gave) runs = into(its, std::move(runs));
       pieces.push_back({its.store, std::move(runs)});
@@ -265,7 +266,7 @@ class Reversal {
 
   const Transfers& forward_;
   Transfers reverse_;
-  std::vector<Turned> turned_;
+  std::vector<ReversedStore> reversed_stores_;
 };
 
 }  // namespace

@@ -69,9 +69,9 @@ class PlanWriter {
     for (std::size_t i = 0; i < transfers_.list.size(); ++i) {
       if (transfers_.list[i].kind == Transfer::Kind::take) receive(i);
     }
-    for (const Turn turn : {Turn::own, Turn::passed_on, Turn::kept}) {
+    for (const Pass pass : {Pass::own, Pass::passed_on, Pass::kept}) {
       for (std::size_t i = 0; i < transfers_.list.size(); ++i) {
-        if (turn_of(transfers_.list[i]) == turn) write(i);
+        if (pass_of(transfers_.list[i]) == pass) write(i);
       }
     }
     for (std::size_t i = 0; i < places_.size(); ++i) close(static_cast<int>(i));
@@ -80,16 +80,16 @@ class PlanWriter {
 
  private:
   using Runs = std::vector<CopyRun>;
-  enum class Turn : std::uint8_t { own, passed_on, kept };
+  enum class Pass : std::uint8_t { own, passed_on, kept };
 
-  [[nodiscard]] Turn turn_of(const Transfer& it) const {
+  [[nodiscard]] Pass pass_of(const Transfer& it) const {
     const auto is = [](int store) { return [store](const Part& at) { return at.store == store; }; };
     const auto all = [&](int store) {
       return std::all_of(it.pieces.begin(), it.pieces.end(), is(store));
     };
     const bool kept = it.kind == Transfer::Kind::take ? all(Plan::target) : it.to == Plan::target;
-    if (kept && !passes_target_on_) return Turn::kept;
-    return it.kind != Transfer::Kind::take && all(Plan::source) ? Turn::own : Turn::passed_on;
+    if (kept && !passes_target_on_) return Pass::kept;
+    return it.kind != Transfer::Kind::take && all(Plan::source) ? Pass::own : Pass::passed_on;
   }
 
   Place& place(int store) { return places_[static_cast<std::size_t>(store)]; }
@@ -118,19 +118,19 @@ class PlanWriter {
       it.buffer = plan_.staging(what.extent);
     } else if (what.is_far()) {
       it.buffer = plan_.far_slot(slot, what.extent, what.owner, what.peer_index);
-      const int turn = plan_.await(what.phase, it.buffer, -1, handing_out ? 0 : 1, what.owner);
-      if (handing_out) filled(it, 0, what.extent, turn);
-      if (!handing_out) it.free.push_back(turn);
+      const int await = plan_.await(what.phase, it.buffer, -1, handing_out ? 0 : 1, what.owner);
+      if (handing_out) filled(it, 0, what.extent, await);
+      if (!handing_out) it.free.push_back(await);
     } else {
       const int peers = static_cast<int>(what.windows.size());
       it.buffer = plan_.own_slot(slot, what.extent, peers);
       for (int peer = 0; peer < peers; ++peer) {
         const int rank = what.windows[static_cast<std::size_t>(peer)].peer;
-        const int turn = plan_.await(what.phase, it.buffer, peer, handing_out ? 1 : 0, rank);
-        if (handing_out) it.free.push_back(turn);
+        const int await = plan_.await(what.phase, it.buffer, peer, handing_out ? 1 : 0, rank);
+        if (handing_out) it.free.push_back(await);
         if (handing_out) continue;
         for (const CopyRun& run : what.windows[static_cast<std::size_t>(peer)].picks) {
-          filled(it, run.source, run.count, turn);
+          filled(it, run.source, run.count, await);
         }
       }
     }

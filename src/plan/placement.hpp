@@ -25,15 +25,15 @@ struct OnDevice {
 };
 
 /// The transport of data in GPU memory: by messages, and between ranks of a host.
-struct DeviceWay {
+struct DeviceTransport {
   std::string_view name;
   /// MPI gets addresses in GPU memory; otherwise it sends from and receives into host memory.
   bool direct = false;
   bool shared = false;  ///< peers access each other's GPU memory; else host memory
   bool lent = false;    ///< peers also read the source directly, in place of a slot
-  friend bool operator==(const DeviceWay&, const DeviceWay&) = default;
+  friend bool operator==(const DeviceTransport&, const DeviceTransport&) = default;
 };
-inline constexpr std::array device_ways = std::to_array<DeviceWay>({
+inline constexpr std::array device_transports = std::to_array<DeviceTransport>({
     {"staged", false, false, false},
     {"direct", true, false, false},
     {"shared", false, true, false},
@@ -41,20 +41,20 @@ inline constexpr std::array device_ways = std::to_array<DeviceWay>({
     {"lent", false, true, true},
     {"direct-lent", true, true, true},
 });
-inline constexpr DeviceWay staged_way = device_ways.front();
+inline constexpr DeviceTransport staged_transport = device_transports.front();
 /// Returns the transport with these properties and without `lent`.
-constexpr DeviceWay device_way(bool direct, bool shared) {
-  return device_ways[(direct ? 1U : 0U) + (shared ? 2U : 0U)];
+constexpr DeviceTransport device_transport(bool direct, bool shared) {
+  return device_transports[(direct ? 1U : 0U) + (shared ? 2U : 0U)];
 }
 /// Returns the transport of that name, or nothing.
-constexpr std::optional<DeviceWay> device_way_called(std::string_view name) {
-  const auto found = std::ranges::find(device_ways, name, &DeviceWay::name);
-  return found == device_ways.end() ? std::nullopt : std::optional(*found);
+constexpr std::optional<DeviceTransport> device_transport_called(std::string_view name) {
+  const auto found = std::ranges::find(device_transports, name, &DeviceTransport::name);
+  return found == device_transports.end() ? std::nullopt : std::optional(*found);
 }
 
 /// The requested transport of a plan.
 struct DeviceChoice {
-  DeviceWay way = staged_way;
+  DeviceTransport transport = staged_transport;
   bool is_asked_for = false;  ///< by the user, who gets a warning if it is unavailable
 };
 

@@ -45,8 +45,8 @@ class Guarded {
   std::byte* data_ = nullptr;
 };
 
-/// Number of values that the `twin`-th edge between two ranks carries in a call.
-using Sizes = std::function<int(int number, int from, int to, int twin)>;
+/// Number of values that the `parallel`-th edge between two ranks carries in a call.
+using Sizes = std::function<int(int number, int from, int to, int parallel)>;
 
 /// A ring of ranks with its graph. Each rank sends to the next rank by two edges, and to the rank
 /// after that by one.
@@ -69,7 +69,7 @@ struct Circle {
                           &graph));
   }
   /// Returns the index of an edge among the edges with the same peer.
-  [[nodiscard]] static int twin(const std::vector<int>& peers, std::size_t edge) {
+  [[nodiscard]] static int parallel(const std::vector<int>& peers, std::size_t edge) {
     return static_cast<int>(
         std::count(peers.begin(), peers.begin() + static_cast<long>(edge), peers[edge]));
   }
@@ -78,8 +78,8 @@ struct Circle {
   }
 };
 
-inline std::int64_t value(int number, int from, int to, int twin, int i) {
-  return (((std::int64_t{number} * 64 + from) * 64 + to) * 4 + twin) * 4096 + i;
+inline std::int64_t value(int number, int from, int to, int parallel, int i) {
+  return (((std::int64_t{number} * 64 + from) * 64 + to) * 4 + parallel) * 4096 + i;
 }
 
 enum class Form { alltoallv, alltoallw, allgatherv };
@@ -103,9 +103,11 @@ struct Call {
     int out = 0, in = 0;
     for (std::size_t e = 0; e < 3; ++e) {
       const int to = circle.destinations[e], from = circle.sources[e];
-      send_counts.push_back(size_of(sizes, circle.rank, to, Circle::twin(circle.destinations, e)));
+      send_counts.push_back(
+          size_of(sizes, circle.rank, to, Circle::parallel(circle.destinations, e)));
       send_places.push_back(out);
-      receive_counts.push_back(size_of(sizes, from, circle.rank, Circle::twin(circle.sources, e)));
+      receive_counts.push_back(
+          size_of(sizes, from, circle.rank, Circle::parallel(circle.sources, e)));
       receive_places.push_back(in);
       send_offsets.push_back(out * 8);
       receive_offsets.push_back(in * 8);
@@ -121,7 +123,7 @@ struct Call {
         sent->values()[send_places[e] + i] =
             gathers() ? value(number, circle.rank, 0, 0, i)
                       : value(number, circle.rank, circle.destinations[e],
-                              Circle::twin(circle.destinations, e), i);
+                              Circle::parallel(circle.destinations, e), i);
       }
     }
     std::fill_n(received->values(), in, -1);
@@ -144,8 +146,8 @@ struct Call {
   }
   [[nodiscard]] bool gathers() const { return form == Form::allgatherv; }
   /// Returns an edge's size; in an allgatherv, all edges of a rank have one size.
-  [[nodiscard]] int size_of(const Sizes& sizes, int from, int to, int twin) const {
-    return gathers() ? sizes(number, from, 0, 0) : sizes(number, from, to, twin);
+  [[nodiscard]] int size_of(const Sizes& sizes, int from, int to, int parallel) const {
+    return gathers() ? sizes(number, from, 0, 0) : sizes(number, from, to, parallel);
   }
 
   int begin(bool bad = false) {
@@ -185,9 +187,9 @@ struct Call {
     }
     for (std::size_t e = 0; e < 3; ++e) {
       for (int i = 0; i < receive_counts[e]; ++i) {
-        const int from = circle.sources[e], twin = Circle::twin(circle.sources, e);
-        const std::int64_t expected =
-            gathers() ? value(number, from, 0, 0, i) : value(number, from, circle.rank, twin, i);
+        const int from = circle.sources[e], parallel = Circle::parallel(circle.sources, e);
+        const std::int64_t expected = gathers() ? value(number, from, 0, 0, i)
+                                                : value(number, from, circle.rank, parallel, i);
         const std::int64_t found = received->values()[receive_places[e] + i];
         if (found == expected) continue;
         fail_check(__FILE__, __LINE__, "call ", number, ", form ", static_cast<int>(form),
@@ -202,14 +204,16 @@ struct Call {
 };
 
 /// A size that all ranks compute alike, and that changes from call to call.
-inline int random_size(int number, int from, int to, int twin) {
+inline int random_size(int number, int from, int to, int parallel) {
   const unsigned mixed =
-      static_cast<unsigned>(((number * 37 + from) * 41 + to) * 43 + twin) * 2654435761U;
+      static_cast<unsigned>(((number * 37 + from) * 41 + to) * 43 + parallel) * 2654435761U;
   return static_cast<int>((mixed >> 16U) % 40U);
 }
-inline int constant_size(int, int from, int to, int twin) { return 3 + (from + 2 * to + twin) % 5; }
+inline int constant_size(int, int from, int to, int parallel) {
+  return 3 + (from + 2 * to + parallel) % 5;
+}
 
-inline void for_each_way(const std::function<void(const Circle&)>& test) {
+inline void for_each_setting(const std::function<void(const Circle&)>& test) {
   for (const char* strategy : {"aggregate", "automatic"}) {
     for (const char* local : {"shared", "messages"}) test(Circle(strategy, local));
   }

@@ -79,13 +79,13 @@ class Copies {
 };
 
 /// One copy of many words, in reverse order.
-class Turned {
+class ReversedCopy {
  public:
-  Turned(const DriverDouble& gpu, Index count)
+  ReversedCopy(const DriverDouble& gpu, Index count)
       : source_(gpu.memory(), numbers(count, 0)),
         target_(gpu.memory(), numbers(count, -count)),
-        turned_(numbers(count, 0)) {
-    std::reverse(turned_.begin(), turned_.end());
+        reversed_(numbers(count, 0)) {
+    std::reverse(reversed_.begin(), reversed_.end());
     std::vector<CopyRun> runs;
     for (Index i = 0; i < count; ++i) runs.push_back({count - 1 - i, i, 1});
     job_ = gpu.memory().prepare_copy(runs, 8, {});
@@ -94,7 +94,7 @@ class Turned {
     forget();
     begin_at_once();
   }
-  void forget() { target_.fill(numbers(static_cast<Index>(turned_.size()), 7)); }
+  void forget() { target_.fill(numbers(static_cast<Index>(reversed_.size()), 7)); }
   /// Begins the copy without resetting the target first.
   void begin_at_once() {
     CHECK(!job_->begin(reinterpret_cast<const std::byte*>(source_.data()),
@@ -108,7 +108,7 @@ class Turned {
     await();
     check();
   }
-  void check() const { CHECK(target_.values() == turned_); }
+  void check() const { CHECK(target_.values() == reversed_); }
   MemoryJob& job() { return *job_; }
 
  private:
@@ -119,7 +119,7 @@ class Turned {
   }
 
   DeviceArray source_, target_;
-  std::vector<std::int64_t> turned_;
+  std::vector<std::int64_t> reversed_;
   std::unique_ptr<MemoryJob> job_;
 };
 

@@ -57,9 +57,9 @@ class DriverDouble {
     // A run that passes all memory to MPI must not pass this double's memory, which MPI cannot
     // access.
     const char* const of_run = std::getenv("ENGINE_TESTS_MEMORY");
-    const char* const way = std::getenv("VICINAL_DEVICE_WAY");
-    if (of_run != nullptr && way != nullptr && of_run == "device-" + std::string(way)) {
-      way_ = way;
+    const char* const transport = std::getenv("VICINAL_DEVICE_WAY");
+    if (of_run != nullptr && transport != nullptr && of_run == "device-" + std::string(transport)) {
+      transport_ = transport;
       setenv("VICINAL_DEVICE_WAY", "automatic", 1);
     }
   }
@@ -67,7 +67,7 @@ class DriverDouble {
   DriverDouble& operator=(const DriverDouble&) = delete;
   ~DriverDouble() {
     for (std::size_t i = 0; i < lent.size(); ++i) set(lent[i], before_[i]);
-    if (way_) setenv("VICINAL_DEVICE_WAY", way_->c_str(), 1);
+    if (transport_) setenv("VICINAL_DEVICE_WAY", transport_->c_str(), 1);
     device::find_drivers_again("none");
   }
 
@@ -89,7 +89,7 @@ class DriverDouble {
 
   void* library_;
   std::array<long, lent.size()> before_{};
-  std::optional<std::string> way_;  ///< former VICINAL_DEVICE_WAY, if it was replaced
+  std::optional<std::string> transport_;  ///< former VICINAL_DEVICE_WAY, if it was replaced
   long (*get_)(const char*) = nullptr;
   void (*set_)(const char*, long) = nullptr;
   const device::Drivers* drivers_ = nullptr;

@@ -168,12 +168,12 @@ void persistent_messages(Place& it) {
   std::array<MPI_Request, 2> requests{};
   MPI_Send_init(own.data(), it.count, MPI_INT, it.next, it.number, it.comm, requests.data());
   MPI_Recv_init(result.data(), it.count, MPI_INT, it.before, it.number, it.comm, &requests[1]);
-  for (int turn = 0; turn < 2; ++turn) {
-    const Integers sent = it.values(it.rank + turn);
+  for (int iteration = 0; iteration < 2; ++iteration) {
+    const Integers sent = it.values(it.rank + iteration);
     std::copy(sent.begin(), sent.end(), own.begin());
     MPI_Startall(2, requests.data());
     MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);
-    it.check(result == it.values(it.before + turn), "a persistent receive");
+    it.check(result == it.values(it.before + iteration), "a persistent receive");
   }
   for (MPI_Request& request : requests) MPI_Request_free(&request);
 }

@@ -58,14 +58,14 @@ class HaloCase {
     const Info info(all);
     const auto& owned = indices_.owned[at(team_.rank())];
     std::vector<std::int64_t> needed = indices_.needed[at(team_.rank())];
-    const int way = trial_.common().below(3);
+    const int variant = trial_.common().below(3);
     const bool faulty = trial_.common().chance(10) && trial_.options().faults;
-    const int at_fault = trial_.common().below(team_.size());
-    trial_.note("halo:", text_of(all), ", way ", way, ", owns ", owned.size(), ", needs ",
-                needed.size(), faulty ? ", at fault: " : "", faulty ? at_fault : -1);
+    const int failed_rank = trial_.common().below(team_.size());
+    trial_.note("halo:", text_of(all), ", way ", variant, ", owns ", owned.size(), ", needs ",
+                needed.size(), faulty ? ", at fault: " : "", faulty ? failed_rank : -1);
     std::vector<int> owners;
     for (const std::int64_t index : needed) owners.push_back(indices_.owner.at(index));
-    if (faulty && at_fault == team_.rank()) {
+    if (faulty && failed_rank == team_.rank()) {
       // An index without owner: in a gap, or beyond all indices.
       needed.push_back(unowned());
       owners.push_back(trial_.own().below(team_.size()));
@@ -73,11 +73,11 @@ class HaloCase {
     const auto count = static_cast<std::int64_t>(needed.size());
     const auto mine = static_cast<std::int64_t>(owned.size());
     int code = MPI_SUCCESS;
-    if (indices_.ranges && way == 0) {
+    if (indices_.ranges && variant == 0) {
       const std::int64_t first = owned.empty() ? 0 : owned.front();
       code = vicinal_halo_create(team_.comm(), first, first + mine, count, needed.data(),
                                  info.get(), &halo_);
-    } else if (way == 2) {
+    } else if (variant == 2) {
       code = vicinal_halo_create_with_owners(team_.comm(), mine, owned.data(), count, needed.data(),
                                              owners.data(), info.get(), &halo_);
     } else {

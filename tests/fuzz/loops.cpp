@@ -50,7 +50,7 @@ Loop random_loop(Trial& trial, std::uint64_t number) {
 }
 
 /// Returns the units of an edge in an iteration; of all edges for equal blocks.
-int units_of(const Loop& loop, int rank, int edge, int turn) {
+int units_of(const Loop& loop, int rank, int edge, int iteration) {
   const int alike = has_equal_blocks(loop.op) ? 1 : 0;
   if (alike != 0 || gathers(loop.op)) edge = 0;
   if (alike != 0) rank = 0;
@@ -66,17 +66,17 @@ int units_of(const Loop& loop, int rank, int edge, int turn) {
   int units = always;
   switch (loop.law) {
     case Law::constant: break;
-    case Law::in_turn: units = drawn(turn % 2); break;
-    case Law::one_edge: units = edge == 0 && rank == 0 ? drawn(turn) : always; break;
-    case Law::growing: units = always + always * turn / 16; break;
-    case Law::jumping: units = turn / 11 % 2 == 0 ? always : 5 * always + 1; break;
-    case Law::random: units = drawn(turn); break;
+    case Law::in_turn: units = drawn(iteration % 2); break;
+    case Law::one_edge: units = edge == 0 && rank == 0 ? drawn(iteration) : always; break;
+    case Law::growing: units = always + always * iteration / 16; break;
+    case Law::jumping: units = iteration / 11 % 2 == 0 ? always : 5 * always + 1; break;
+    case Law::random: units = drawn(iteration); break;
   }
   return loop.derived ? (units + units_at_once - 1) / units_at_once * units_at_once : units;
 }
 
 /// An iteration of a loop, in flight or complete.
-struct Turn {
+struct Iteration {
   std::unique_ptr<NeighborCall> call;
   vicinal_request request = VICINAL_REQUEST_NULL;
   MPI_Request of_mpi = MPI_REQUEST_NULL;
@@ -101,11 +101,11 @@ class LoopProgram {
                   loop.most);
     }
     // Replans begin with calls 4, 12 and 28.
-    const int turns = common.between(8, 40);
+    const int iterations = common.between(8, 40);
     const int depth = common.pick(std::vector<int>{0, 1, 2, 4, 9});
-    for (int turn = 0; turn < turns; ++turn) {
+    for (int iteration = 0; iteration < iterations; ++iteration) {
       for (const Loop& loop : loops_) {
-        if (common.chance(90)) begin(loop, turn);
+        if (common.chance(90)) begin(loop, iteration);
         if (names_ == Names::mpi && common.chance(5)) wait_in_mpi();
         while (static_cast<int>(flight_.size()) > depth) finish(common.chance(30));
       }
@@ -117,21 +117,23 @@ class LoopProgram {
   }
 
  private:
-  void begin(const Loop& loop, int turn) {
+  void begin(const Loop& loop, int iteration) {
     Random& common = trial_.common();
     CallPlan plan;
     plan.op = loop.op;
     plan.form = common.chance(50) ? Form::blocking : Form::nonblocking;
     plan.unit = loop.unit;
     plan.derived = loop.derived;
-    plan.number = loop.number + static_cast<std::uint64_t>(turn);
-    plan.units = [loop, turn](int rank, int edge) { return units_of(loop, rank, edge, turn); };
+    plan.number = loop.number + static_cast<std::uint64_t>(iteration);
+    plan.units = [loop, iteration](int rank, int edge) {
+      return units_of(loop, rank, edge, iteration);
+    };
     // MPI leaves the effect on other ranks undefined.
     if (names_ == Names::vicinal && trial_.options().faults && common.chance(3)) {
-      plan.at_fault = common.below(graph_.wiring.size());
+      plan.failed_rank = common.below(graph_.wiring.size());
       choose_fault(plan, graph_.wiring, common.below(2));
     }
-    auto made = std::make_unique<Turn>();
+    auto made = std::make_unique<Iteration>();
     made->joins =
         graph_.wiring.touches(team_.rank()) || names_ == Names::mpi || trial_.own().chance(50);
     const bool blocks = plan.form == Form::blocking;
@@ -147,10 +149,10 @@ class LoopProgram {
     }
   }
 
-  void make(Turn& turn) {
-    NeighborCall& call = *turn.call;
-    const int code = names_ == Names::vicinal ? call.call(MPI_INFO_NULL, &turn.request)
-                                              : call.call_by_mpi(&turn.of_mpi);
+  void make(Iteration& iteration) {
+    NeighborCall& call = *iteration.call;
+    const int code = names_ == Names::vicinal ? call.call(MPI_INFO_NULL, &iteration.request)
+                                              : call.call_by_mpi(&iteration.of_mpi);
     call.returned(code, "the call");
     if (trial_.options().free_types && trial_.own().chance(50)) call.release_types();
   }
@@ -170,30 +172,30 @@ class LoopProgram {
   /// other.
   void finish(bool all) {
     const std::size_t count = all ? flight_.size() : (flight_.size() + 1) / 2;
-    std::vector<std::unique_ptr<Turn>> chosen;
+    std::vector<std::unique_ptr<Iteration>> chosen;
     for (std::size_t i = 0; i < count; ++i) {
       if (flight_.front()->joins) chosen.push_back(std::move(flight_.front()));
       flight_.pop_front();
     }
     if (names_ == Names::vicinal) {
       std::vector<InFlight> requests;
-      for (const auto& turn : chosen) {
-        requests.push_back({&turn->request,
-                            [&call = *turn->call](int code, const char* by) {
+      for (const auto& iteration : chosen) {
+        requests.push_back({&iteration->request,
+                            [&call = *iteration->call](int code, const char* by) {
                               call.returned(code, by);
                               call.check();
                             },
-                            turn->call->plan().wrong != Wrong::nothing, true});
+                            iteration->call->plan().wrong != Wrong::nothing, true});
       }
       complete_all(trial_, std::move(requests));
     } else {
       std::vector<MpiInFlight> requests;
-      for (const auto& turn : chosen) {
-        requests.push_back(
-            {&turn->of_mpi, [&call = *turn->call](int code, const char* by, const MPI_Status*) {
-               call.returned(code, by);
-               call.check();
-             }});
+      for (const auto& iteration : chosen) {
+        requests.push_back({&iteration->of_mpi, [&call = *iteration->call](int code, const char* by,
+                                                                           const MPI_Status*) {
+                              call.returned(code, by);
+                              call.check();
+                            }});
       }
       complete_by_mpi(trial_, std::move(requests));
     }
@@ -210,7 +212,7 @@ class LoopProgram {
   Names names_;
   TestedGraph graph_;
   std::vector<Loop> loops_;
-  std::deque<std::unique_ptr<Turn>> flight_;
+  std::deque<std::unique_ptr<Iteration>> flight_;
 };
 
 }  // namespace

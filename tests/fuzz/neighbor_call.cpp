@@ -140,7 +140,8 @@ std::string NeighborCall::text() const {
   list("sends", send_);
   list("receives", receive_);
   if (plan_.wrong != Wrong::nothing) {
-    text << ", rank " << plan_.at_fault << " gives " << wrong_names[static_cast<int>(plan_.wrong)];
+    text << ", rank " << plan_.failed_rank << " gives "
+         << wrong_names[static_cast<int>(plan_.wrong)];
   }
   return text.str();
 }
@@ -233,7 +234,7 @@ void NeighborCall::spoil(Arguments& arguments) const {
 
 int NeighborCall::call(MPI_Info info, vicinal_request* request) {
   Arguments given = arguments();
-  if (at_fault()) {
+  if (must_fail()) {
     spoil(given);
     trial_.owes = true;
   }
@@ -286,7 +287,7 @@ void NeighborCall::returned(int code, const char* by) {
 }
 
 void NeighborCall::check() {
-  if (at_fault() && !failed_) trial_.fail("a call at fault has succeeded: ", text());
+  if (must_fail() && !failed_) trial_.fail("a call at fault has succeeded: ", text());
   std::string fault = source_.fault();
   if (!fault.empty()) trial_.fail("the send buffer was written: ", fault, "; ", text());
   if (failed_) return;
@@ -298,9 +299,9 @@ void NeighborCall::check() {
 }
 
 void NeighborCall::check_refused() {
-  bool expected = at_fault();
+  bool expected = must_fail();
   if (plan_.wrong == Wrong::other_count) {
-    const auto& theirs = graph_.wiring.destinations[static_cast<std::size_t>(plan_.at_fault)];
+    const auto& theirs = graph_.wiring.destinations[static_cast<std::size_t>(plan_.failed_rank)];
     const auto edge =
         std::find_if(theirs.begin(), theirs.end(), [](int rank) { return rank >= 0; });
     expected = expected || *edge == rank_;

@@ -40,7 +40,7 @@ struct CallPlan {
   std::uint64_t number = 0;
   std::function<int(int rank, int edge)> units;
   Wrong wrong = Wrong::nothing;
-  int at_fault = -1;
+  int failed_rank = -1;
 };
 
 class NeighborCall {
@@ -75,8 +75,8 @@ class NeighborCall {
  private:
   std::vector<Piece> place(const std::vector<int>& units, bool in_blocks, bool by_bytes);
   [[nodiscard]] Origin origin(int rank, int edge) const;
-  [[nodiscard]] bool at_fault() const {
-    return plan_.wrong != Wrong::nothing && plan_.at_fault == rank_;
+  [[nodiscard]] bool must_fail() const {
+    return plan_.wrong != Wrong::nothing && plan_.failed_rank == rank_;
   }
   [[nodiscard]] Arguments arguments();
   int by_mpi(const MpiCall& call, Form form, MPI_Request* request) const;

@@ -9,7 +9,7 @@
 namespace fuzz {
 
 void choose_fault(CallPlan& plan, const Wiring& wiring, int kind) {
-  const int rank = plan.at_fault;
+  const int rank = plan.failed_rank;
   const auto& to = wiring.destinations[static_cast<std::size_t>(rank)];
   const auto& from = wiring.origins[static_cast<std::size_t>(rank)];
   const bool sends = std::any_of(to.begin(), to.end(), [](int peer) { return peer >= 0; });
@@ -108,7 +108,7 @@ CallPlan random_plan(Trial& trial, const TestedGraph& graph, std::uint64_t numbe
   plan.may_be_empty = has_equal_blocks(plan.op) && (by_component || plan.units(0, 0) == 0);
   const bool faulty = common.chance(6);
   if (faulty && trial.options().faults) {
-    plan.at_fault = common.below(graph.wiring.size());
+    plan.failed_rank = common.below(graph.wiring.size());
     choose_fault(plan, graph.wiring, common.below(4));
   }
   return plan;

@@ -148,24 +148,24 @@ class Program {
     const int times = persistent || common.chance(80) ? 1 : common.between(3, 12);
     const bool starts = persistent && common.chance(50);
     const Random choices = common;
-    for (int turn = 0; turn < times; ++turn) {
+    for (int iteration = 0; iteration < times; ++iteration) {
       // Only members draw further choices.
       common = choices;
       Scripted& scripted = add(node);
       scripted.persistent = persistent;
       scripted.in_flight = !persistent && form != Form::blocking;
-      if (node.is_member()) make_call(scripted, whole, form, turn);
+      if (node.is_member()) make_call(scripted, whole, form, iteration);
       if (form == Form::blocking) requests_.pop_back();
     }
     next_call_ += rounds;
     if (starts) begin({requests_.back().get()});
   }
 
-  void make_call(Scripted& scripted, bool whole, Form form, int turn) {
+  void make_call(Scripted& scripted, bool whole, Form form, int iteration) {
     Node& node = *scripted.node;
     const TestedGraph& graph = whole ? node.whole : node.near;
     CallPlan plan = random_plan(trial_, graph, next_call_);
-    plan.number += static_cast<std::uint64_t>(node.colour % 64 * rounds + turn);
+    plan.number += static_cast<std::uint64_t>(node.colour % 64 * rounds + iteration);
     plan.form = form;
     plan.wrong = Wrong::nothing;
     avoid_faults_of_mpi(plan, graph);

@@ -55,11 +55,11 @@ class Exchange {
       }
     }
     block_ = block;
-    if (trial.options().faults && common.chance(8)) at_fault_ = common.below(team.size());
+    if (trial.options().faults && common.chance(8)) failed_rank_ = common.below(team.size());
     trial.note("exchange ", call, ":", text_of(settings_), constant_ ? ", constant" : "",
                asks_ ? ", asked" : "", ", unit ", unit_, derived_ ? " derived" : "", ", density ",
                density, ", up to ", most, " units, ", messages_.size(), " messages, at fault ",
-               at_fault_);
+               failed_rank_);
   }
 
   void run() {
@@ -69,7 +69,7 @@ class Exchange {
     vicinal_received received = VICINAL_RECEIVED_NULL;
     Sending sending(*this, sent, call_);
     const int code = send(sending, &received);
-    if (at_fault_ >= 0) {
+    if (failed_rank_ >= 0) {
       // Every rank learns of a failure.
       if (code == MPI_SUCCESS) trial_.fail("an exchange at fault has succeeded on this rank");
       return;
@@ -144,7 +144,7 @@ class Exchange {
     // The receiver chooses its own datatype.
     into_ = choose(trial_.own());
     MPI_Datatype into = into_->type();
-    if (at_fault_ == team_.rank()) {
+    if (failed_rank_ == team_.rank()) {
       // A rank that does not exist or, without messages, a null datatype.
       if (sending.ranks.empty()) into = MPI_DATATYPE_NULL;
       if (!sending.ranks.empty()) sending.ranks.back() = team_.size() + 3;
@@ -285,7 +285,7 @@ class Exchange {
   std::uint64_t call_;
   Settings settings_;
   bool constant_ = false, asks_ = false, derived_ = false;
-  int unit_ = 0, block_ = 0, at_fault_ = -1;
+  int unit_ = 0, block_ = 0, failed_rank_ = -1;
   std::vector<Message> messages_;
   Layouts into_;
 };

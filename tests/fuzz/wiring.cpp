@@ -260,26 +260,26 @@ TestedGraph make_graph(Trial& trial, const Team& team, const Settings& settings,
                        bool has_topology) {
   Random& random = trial.common();
   const Info info(settings);
-  const int way = random.below(10);
+  const int variant = random.below(10);
   const bool with_reference = random.chance(40) && !has_topology;
   const int rank = team.rank();
-  if (way == 0) return make_complete(trial, team, settings, false);
+  if (variant == 0) return make_complete(trial, team, settings, false);
   TestedGraph made;
   std::string text;
   Edges destinations = random_edges(random, team.size(), text);
   Edges sources = reversed(destinations);
   const char* how = "both sides";
-  if (way == 1 || way == 2) {
+  if (variant == 1 || variant == 2) {
     // The derived side is in ascending order.
-    how = way == 1 ? "destinations" : "sources";
-    for (auto& list : way == 1 ? sources : destinations) std::sort(list.begin(), list.end());
-    if (way == 2) {
+    how = variant == 1 ? "destinations" : "sources";
+    for (auto& list : variant == 1 ? sources : destinations) std::sort(list.begin(), list.end());
+    if (variant == 2) {
       for (auto& list : sources) random.shuffle(list);
     }
   } else {
     for (auto& list : sources) random.shuffle(list);
   }
-  const bool from_mpi = way == 3 && !has_topology;
+  const bool from_mpi = variant == 3 && !has_topology;
   if (from_mpi) how = "a distributed graph";
   made.wiring = paired(destinations, sources);
   made.wiring.text = text;
@@ -288,10 +288,10 @@ TestedGraph make_graph(Trial& trial, const Team& team, const Settings& settings,
   const std::vector<int>& from = sources[at(rank)];
   const auto count = [](const std::vector<int>& list) { return static_cast<int>(list.size()); };
   int code = MPI_SUCCESS;
-  if (way == 1) {
+  if (variant == 1) {
     code = vicinal_graph_create_from_destinations(team.comm(), count(to), to.data(), info.get(),
                                                   &made.graph);
-  } else if (way == 2) {
+  } else if (variant == 2) {
     code = vicinal_graph_create_from_sources(team.comm(), count(from), from.data(), info.get(),
                                              &made.graph);
   } else if (from_mpi) {

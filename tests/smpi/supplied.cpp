@@ -95,7 +95,7 @@ class Dissemination {
   MPI_Request messages_[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
 };
 
-std::map<MPI_Request, Dissemination>& under_way() {
+std::map<MPI_Request, Dissemination>& in_progress() {
   static std::map<MPI_Request, Dissemination> all;
   return all;
 }
@@ -114,7 +114,7 @@ int tell(void* /*state*/, MPI_Status* /*status*/) { return MPI_SUCCESS; }
 int begin(Dissemination dissemination, MPI_Request* request) {
   const int code = PMPI_Grequest_start(tell, ignore, ignore_cancel, nullptr, request);
   if (code != MPI_SUCCESS) return code;
-  Dissemination& begun = under_way().emplace(*request, std::move(dissemination)).first->second;
+  Dissemination& begun = in_progress().emplace(*request, std::move(dissemination)).first->second;
   begun.advance();
   return MPI_SUCCESS;
 }
@@ -220,14 +220,14 @@ int MPI_Testsome(int count, MPI_Request requests[], int* complete, int* which,
 
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (*request == MPI_REQUEST_NULL) *flag = 1;
-  const auto mine = under_way().find(*request);
-  if (mine != under_way().end()) {
+  const auto mine = in_progress().find(*request);
+  if (mine != in_progress().end()) {
     if (!mine->second.advance()) {
       *flag = 0;
       look_in_vain();
       return MPI_SUCCESS;
     }
-    under_way().erase(mine);
+    in_progress().erase(mine);
     PMPI_Grequest_complete(*request);
   }
   const int code = PMPI_Test(request, flag, status);

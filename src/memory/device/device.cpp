@@ -103,7 +103,7 @@ void Device::give_back(const Entry<void*>& entry, void* what) noexcept {
 }
 
 void* Device::stream() {
-  return streams_[turn_.fetch_add(1, std::memory_order_relaxed) % stream_count];
+  return streams_[next_stream_.fetch_add(1, std::memory_order_relaxed) % stream_count];
 }
 
 void Device::launch(Move move, void* stream) {

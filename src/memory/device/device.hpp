@@ -116,7 +116,7 @@ class Device {
   const Driver& driver_;
   const int number_;
   std::atomic<bool> is_set_up_ = false;
-  std::atomic<unsigned> turn_ = 0;
+  std::atomic<unsigned> next_stream_ = 0;
   void* context_ = nullptr;
   std::array<void*, stream_count + 1> streams_{};
   std::atomic<std::uint64_t> followed_count_ = 0;

@@ -91,7 +91,7 @@ bool Job::have_stream_await(std::uintptr_t stream) {
   }
   // The event follows all steps on the stream, unless the processor has a step to do.
   if (!event_is_set_ || next_ < steps_.size()) {
-    return !under_way_ && next_ == steps_.size();
+    return !in_progress_ && next_ == steps_.size();
   }
   const Device::Current current(device_);
   device_.driver().call(device_.driver().calls.have_stream_await, waiting, event_, 0U);
@@ -153,11 +153,11 @@ bool Job::go_on() try {
   const Device::Current current(device_);
   if (event_is_set_ && !has_happened()) return false;
   for (;;) {
-    if (next_ < steps_.size() && !(under_way_ && is_the_processors(steps_[next_]))) {
-      if (!under_way_ && !is_the_processors(steps_[next_])) stream_ = device_.stream();
+    if (next_ < steps_.size() && !(in_progress_ && is_the_processors(steps_[next_]))) {
+      if (!in_progress_ && !is_the_processors(steps_[next_])) stream_ = device_.stream();
       issue(steps_[next_]);
       ++next_;
-    } else if (under_way_) {
+    } else if (in_progress_) {
       device_.driver().call(device_.driver().calls.record_event, event_, stream_);
       event_is_set_ = true;
       if (!has_happened()) return false;
@@ -173,7 +173,7 @@ bool Job::go_on() try {
 bool Job::has_happened() {
   const Driver& driver = device_.driver();
   if (!driver.is_done(driver.calls.query_event, event_)) return false;
-  under_way_ = false;
+  in_progress_ = false;
   event_is_set_ = false;
   return true;
 }
@@ -183,17 +183,17 @@ void Job::drop() noexcept {
   leave_batch();
   // The first failure may belong to another operation. If the device is lost, nothing can be
   // awaited.
-  for (int tries = 0; under_way_ && tries < 2; ++tries) {
+  for (int tries = 0; in_progress_ && tries < 2; ++tries) {
     try {
       const Device::Current current(device_);
       if (!event_is_set_ || device_.driver().calls.await_event.function(event_) != success) {
         device_.settle(stream_);
       }
-      under_way_ = false;
+      in_progress_ = false;
     } catch (const std::exception&) {
     }
   }
-  under_way_ = false;
+  in_progress_ = false;
   event_is_set_ = false;
 }
 
@@ -213,7 +213,7 @@ const std::byte* Job::list(std::int64_t place) const {
 }
 
 void Job::issue(const Step& step) {
-  if (!is_the_processors(step)) under_way_ = true;
+  if (!is_the_processors(step)) in_progress_ = true;
   std::visit([this](const auto& it) { put(it); }, step);
 }
 

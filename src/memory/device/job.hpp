@@ -66,7 +66,7 @@ class Job final : public MemoryJob {
   const std::byte* from_ = nullptr;
   std::byte* to_ = nullptr;
   std::size_t next_ = 0;       ///< first step that is not on the stream yet
-  bool under_way_ = false;     ///< the stream has work not known to be complete
+  bool in_progress_ = false;   ///< the stream has work not known to be complete
   bool event_is_set_ = false;  ///< the event follows that work on the stream
 
   Batches::Place in_batch_;  ///< the job's place, while it is in a batch

@@ -51,18 +51,20 @@ class Bytes {
   std::vector<std::int64_t> before_;
 };
 
-/// Returns the messages of a schedule by round. A rank gives blocks that it has taken in a later
-/// round.
+bool overlap(const Blocks& some, const Blocks& others) { return some.without(others) != some; }
+
+/// Returns the messages of a schedule by round. A round ends before a rank gives blocks that it has
+/// taken in it, and before it takes back blocks that it has given.
 std::vector<std::vector<Message>> rounds_of(const Schedule& schedule, const Bytes& bytes) {
   std::vector<std::vector<Message>> rounds(1);
-  Blocks taken;  // in the last round
+  Blocks taken, given;  // in the last round
   for (const Step& step : schedule.steps()) {
     const bool gives = step.kind == Step::Kind::give;
-    if (gives && step.blocks.without(taken) != step.blocks) {
+    if (overlap(step.blocks, gives ? taken : given)) {
       rounds.emplace_back();
-      taken = {};
+      taken = given = {};
     }
-    if (!gives) taken.add(step.blocks);
+    (gives ? given : taken).add(step.blocks);
     const bool is_packed = step.blocks.ranges().size() > 1;
     for (const int peer : step.peers) {
       const bool shares = schedule.shares_with(peer);

@@ -20,7 +20,7 @@
 
 namespace vicinal::cascade {
 
-class Paths final : public halving::Way {
+class Paths final : public halving::Route {
  public:
   /// Builds the paths of one participating rank. `ranks` ascends; the radix is 2 or more.
   Paths(const Machine& machine, int rank, const std::vector<int>& ranks, int radix);

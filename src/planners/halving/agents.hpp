@@ -25,9 +25,9 @@ Task<std::vector<StepPartners>> find_agents(Conversation& conversation,
                                             std::map<int, int> region_leaders, int most_origins);
 
 /// Each step hands the data behind its cut to one agent.
-class AgentsWay final : public Way {
+class AgentsRoute final : public Route {
  public:
-  AgentsWay(const Halves& halves, std::vector<StepPartners> partners) : halves_(halves) {
+  AgentsRoute(const Halves& halves, std::vector<StepPartners> partners) : halves_(halves) {
     for (StepPartners& it : partners) {
       steps_.push_back({{}, std::move(it.origins)});
       if (it.agent >= 0) steps_.back().agents.push_back(it.agent);

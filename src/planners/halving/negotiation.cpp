@@ -30,9 +30,9 @@ Destination to_destination(std::int64_t word) {
 Task<Plans> HalvingNegotiation::run(std::string_view planner) {
   if (takes_part()) {
     co_await compare_edges();
-    co_await find_way();
-    if (!way_) co_return finish(planner);  // all ranks know of the fault
-    for (int step = 0; step < way_->steps(); ++step) co_await hand_over(step);
+    co_await find_route();
+    if (!route_) co_return finish(planner);  // all ranks know of the fault
+    for (int step = 0; step < route_->steps(); ++step) co_await hand_over(step);
     co_await deliver();
   }
   if (faults_.good()) use_kept();
@@ -137,7 +137,7 @@ Task<Done> HalvingNegotiation::compare_edges() {
 
 // --- passing on ----------------------------------------------------------------------------------
 
-Task<Done> HalvingNegotiation::find_way() {
+Task<Done> HalvingNegotiation::find_route() {
   if (passing_ == Passing::cascaded) {
     if (!decision_) {
       Task<cascade::Decision> deciding = cascade::decide(
@@ -146,7 +146,7 @@ Task<Done> HalvingNegotiation::find_way() {
       if (!faults_.good()) co_return Done{};
     }
     reason_ = std::move(decision_->reason);
-    way_ = std::make_unique<cascade::Paths>(machine_, rank_, decision_->ranks, decision_->radix);
+    route_ = std::make_unique<cascade::Paths>(machine_, rank_, decision_->ranks, decision_->radix);
     co_return Done{};
   }
   std::vector<StepPartners> steps;
@@ -154,16 +154,16 @@ Task<Done> HalvingNegotiation::find_way() {
     steps = co_await find_agents(request_.conversation, neighborhood_, halves_, region_leaders_,
                                  passing_ == Passing::pruned ? 2 : 1);
   }
-  way_ = std::make_unique<AgentsWay>(halves_, std::move(steps));
+  route_ = std::make_unique<AgentsRoute>(halves_, std::move(steps));
   co_return Done{};
 }
 
 Task<Done> HalvingNegotiation::hand_over(int step) {
   ControlMessages outbox;
-  for (const int taker : way_->takers(step)) {
+  for (const int taker : route_->takers(step)) {
     outbox.push_back(message_to(taker, load(step, taker)));
   }
-  Expected expected(way_->givers(step), "parcels");
+  Expected expected(route_->givers(step), "parcels");
   const ControlMessages inbox = co_await exchange(std::move(outbox), std::move(expected));
   read<HopMessage>(inbox, [&](int origin, const HopMessage& hop) { accept(origin, hop); });
   co_return Done{};
@@ -177,7 +177,7 @@ HopMessage HalvingNegotiation::load(int step, int taker) {
   for (std::size_t i = 0; i < parcels_.size(); ++i) {
     std::vector<Destination>& mine = parcels_[i].destinations;
     const auto far = std::stable_partition(mine.begin(), mine.end(), [&](const Destination& to) {
-      return way_->taker(step, machine_.region_of(to.rank)) != taker;
+      return route_->taker(step, machine_.region_of(to.rank)) != taker;
     });
     if (passing_ != Passing::whole_buffer && far == mine.end()) continue;
     HopMessage::Load& load = contents.parcels.emplace_back(parcels_[i].origin, parcels_[i].count);

@@ -132,7 +132,7 @@ class HalvingNegotiation : public Ground {
 
   // The supersteps.
   Task<Done> compare_edges();
-  Task<Done> find_way();
+  Task<Done> find_route();
   Task<Done> hand_over(int step);
   Task<Done> deliver();
 
@@ -166,7 +166,7 @@ class HalvingNegotiation : public Ground {
   const Halves halves_;
   Passing passing_;
   std::optional<cascade::Decision> decision_;  ///< of a cascade
-  std::unique_ptr<const Way> way_;
+  std::unique_ptr<const Route> route_;
   std::string reason_;
   std::map<int, std::vector<Index>> out_counts_;        ///< by destination: counts of its edges
   std::map<int, std::vector<Index>> in_counts_;         ///< by source

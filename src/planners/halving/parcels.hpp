@@ -33,12 +33,12 @@ struct Parcel {
 std::vector<Parcel> make_parcels(const Pattern& pattern, int rank);
 
 /// The ranks to which a rank forwards data.
-class Way {
+class Route {
  public:
-  Way() = default;
-  Way(const Way&) = delete;
-  Way& operator=(const Way&) = delete;
-  virtual ~Way() = default;
+  Route() = default;
+  Route(const Route&) = delete;
+  Route& operator=(const Route&) = delete;
+  virtual ~Route() = default;
 
   [[nodiscard]] virtual int steps() const = 0;
   /// Returns the rank that gets this rank's data for a region in a step; -1: the data stays here.

@@ -94,7 +94,7 @@ RegionView view_region(const Neighborhood& neighborhood, const RelayPolicy& poli
     link.times = loads.times(pair);
   };
   view.forecast.by_plan = loads.seconds();
-  loads.set_state(std::vector(loads.state().size(), RegionLoads::Way::straight));
+  loads.set_state(std::vector(loads.state().size(), RegionLoads::Route::straight));
   view.forecast.by_message = loads.seconds();
   for (std::size_t i = 0; i < view.out.size(); ++i) take(view.out[i], i);
   for (std::size_t i = 0; i < view.in.size(); ++i) take(view.in[i], view.out.size() + i);

@@ -80,12 +80,12 @@ Task<Done> RelayNegotiation::deliver() {
 /// Orders control messages by expected arrival of data. If each rank begins with the next higher
 /// rank, the first data comes from the rank below. A receive posted in this order is found at once.
 void RelayNegotiation::put_in_order_of_arrival(ControlMessages& inbox) const {
-  const auto turn = [&](const ControlMessage& it) {
+  const auto distance = [&](const ControlMessage& it) {
     return (rank_ - it.peer + machine_.size()) % machine_.size();
   };
   std::stable_sort(
       inbox.begin(), inbox.end(),
-      [&](const ControlMessage& a, const ControlMessage& b) { return turn(a) < turn(b); });
+      [&](const ControlMessage& a, const ControlMessage& b) { return distance(a) < distance(b); });
 }
 
 bool RelayNegotiation::goes_straight(int peer, bool outgoing) const {
@@ -221,7 +221,7 @@ void RelayNegotiation::offer_links(ControlMessages& outbox) {
 
 StraightData RelayNegotiation::straight_data(const OutLink& link) const {
   return {link.count * options_.element_bytes, link.pack().size() > 1,
-          machine_.level(rank_, link.peer), options_.on_device, options_.device_way};
+          machine_.level(rank_, link.peer), options_.on_device, options_.device_transport};
 }
 
 bool RelayNegotiation::sharing_pays(const OutLink& link) const {

@@ -74,8 +74,8 @@ void share_out(Rounds& rounds, const Exchange& it, double parts, double leaders)
       return static_cast<double>(place) < leaders;
     };
     for (const int peer : members) {
-      const double ways = (leads(rank) ? 0.5 : 0) + (leads(peer) ? 0.5 : 0);
-      if (peer != rank) exchange(rounds, it, rank, peer, ways * parts, each, true);
+      const double sides = (leads(rank) ? 0.5 : 0) + (leads(peer) ? 0.5 : 0);
+      if (peer != rank) exchange(rounds, it, rank, peer, sides * parts, each, true);
     }
   }
 }

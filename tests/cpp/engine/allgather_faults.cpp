@@ -86,13 +86,13 @@ class Gatherings {
   /// Returns arguments, with the given mistake on the last rank.
   Arguments with(const Mistake& fault) {
     Arguments given = arguments();
-    if (is_at_fault()) fault.make(given);
+    if (is_failed_rank()) fault.make(given);
     return given;
   }
   /// Checks the error code; all ranks depend on the failed one. Several ranks detect a count
   /// mismatch, which both ends of an edge see.
   void told(const Mistake& fault, int code) const {
-    if (is_at_fault()) {
+    if (is_failed_rank()) {
       FAILS(fault.error_class, code, fault.part);
     } else if (code == MPI_ERR_COUNT && fault.error_class == MPI_ERR_COUNT) {
       FAILS(MPI_ERR_COUNT, code, "rank");
@@ -122,7 +122,7 @@ class Gatherings {
     }
   }
 
-  [[nodiscard]] bool is_at_fault() const { return rank_ == size_ - 1; }
+  [[nodiscard]] bool is_failed_rank() const { return rank_ == size_ - 1; }
 
  private:
   [[nodiscard]] int value(int rank, int i) const { return (rank * 10 + i) * 1000 + round_; }
@@ -186,7 +186,7 @@ TEST(allgathers_go_on_after_a_nonblocking_one_that_failed) {
   go_on_after([](Gatherings& all, const Arguments& given) {
     vicinal_request request = VICINAL_REQUEST_NULL;
     const int code = all.begin(given, &request);
-    if (all.is_at_fault()) {
+    if (all.is_failed_rank()) {
       CHECK(request == VICINAL_REQUEST_NULL);
       return code;
     }
@@ -209,7 +209,7 @@ TEST(allgathers_go_on_after_a_plan_that_failed) {
     }
     if (environment_value("vicinal_local")) continue;  // the environment overrides the info key
     RequestHandle request;
-    const MPI_Info info = gatherings.is_at_fault() ? MPI_Info{unreadable} : MPI_INFO_NULL;
+    const MPI_Info info = gatherings.is_failed_rank() ? MPI_Info{unreadable} : MPI_INFO_NULL;
     gatherings.told(bad_info, gatherings.plan(gatherings.arguments(), &request, info));
     gatherings.verify_all_forms();
   }

@@ -46,7 +46,7 @@ struct Ranks {
   int size = world_size();
   int next = around(rank + 1, size);
   int last = around(rank - 1, size);
-  bool at_fault = rank == size - 1;
+  bool failed = rank == size - 1;
   Gaps gaps;
   /// Send data lie before receive data, so that an oversized receive block does not overlap them.
   std::vector<double> data = std::vector<double>(4 + 2 * static_cast<std::size_t>(size), -1.0);
@@ -66,7 +66,7 @@ struct Ranks {
   /// Checks the code: the failed rank reports its own error, and a rank that `waits` for it fails.
   /// Other ranks may fail.
   void told(int code, bool waits) const {
-    if (at_fault) {
+    if (failed) {
       CHECK(code == MPI_ERR_NO_MEM || code == MPI_ERR_COUNT || code == MPI_ERR_BUFFER);
     } else if (waits) {
       CHECK(code != MPI_SUCCESS);
@@ -127,11 +127,11 @@ TEST(planning_with_a_count_beyond_memory_on_one_rank) {
         const MPI_Datatype type = with_gaps ? MPI_Datatype{ring.gaps} : MPI_DOUBLE;
         // All ranks get the plan, or none does. A dense type needs no memory, but its count differs
         // from the other end's.
-        const int code = ring.plan(ring.at_fault ? count : with_gaps ? 1 : 2, type, 2, &request);
+        const int code = ring.plan(ring.failed ? count : with_gaps ? 1 : 2, type, 2, &request);
         CHECK(code != MPI_SUCCESS);
         if (with_gaps && count != beyond_numbers) ring.told(code, true);
       }
-      CHECK(ring.plan(1, ring.gaps, ring.at_fault ? count : 2, &request) != MPI_SUCCESS);
+      CHECK(ring.plan(1, ring.gaps, ring.failed ? count : 2, &request) != MPI_SUCCESS);
       CHECK(static_cast<vicinal_request>(request) == VICINAL_REQUEST_NULL);
       ring.verify_next_calls();
     }
@@ -160,10 +160,10 @@ TEST(blocks_beyond_memory_on_one_rank) {
       if (!first) ring.verify_next_calls();
       for (const MPI_Count count : {beyond_memory, far_beyond_memory, beyond_numbers}) {
         const bool waits = ring.last == ring.size - 1;
-        ring.told(ring.alltoall(ring.at_fault ? count : 1), waits);
+        ring.told(ring.alltoall(ring.failed ? count : 1), waits);
         ring.verify_next_calls();
         // This call sends one message per edge.
-        ring.told(ring.alltoallv(ring.at_fault ? far_beyond_memory : 1), waits);
+        ring.told(ring.alltoallv(ring.failed ? far_beyond_memory : 1), waits);
         ring.verify_next_calls();
       }
     }
@@ -187,7 +187,7 @@ TEST(an_allgather_beyond_memory) {
     const auto verify = [&] {
       for (int from = 0; from < ranks.size; ++from) ranks.verify(from, from);
     };
-    const MPI_Count count = on_all || ranks.at_fault ? beyond_memory : 1;
+    const MPI_Count count = on_all || ranks.failed ? beyond_memory : 1;
     for (int round = 0; round < 3; ++round) {
       ranks.told(call(count), true);
       SUCCEEDS(call(1));
@@ -209,7 +209,7 @@ TEST(halos_of_more_indices_than_memory_holds_on_one_rank) {
   const Hints hints{{"vicinal_regions", few_regions(ranks.size)}};
   const std::int64_t own = ranks.rank, wanted = ranks.next;
   for (const MPI_Count count : {beyond_memory, far_beyond_memory, beyond_numbers}) {
-    const std::int64_t here = ranks.at_fault ? count : 1;
+    const std::int64_t here = ranks.failed ? count : 1;
     HaloHandle halo;
     ranks.told(vicinal_halo_create(comm, own, own + 1, here, &wanted, hints, &halo), true);
     ranks.told(vicinal_halo_create_indexed(comm, 1, &own, here, &wanted, hints, &halo), true);
@@ -238,7 +238,7 @@ TEST(more_values_per_index_than_memory_holds_on_one_rank) {
     SUCCEEDS(vicinal_halo_create(comm, own, own + 1, 1, &wanted, hints, &halo));
     for (int round = 0; round < 12; ++round) {  // each channel with and without a fault
       const std::int64_t too_many = round % 2 == 0 ? beyond_messages : 2 * beyond_numbers;
-      const std::int64_t values = round % 3 == 0 && ranks.at_fault ? too_many : 1;
+      const std::int64_t values = round % 3 == 0 && ranks.failed ? too_many : 1;
       double value = ranks.rank + 0.25 + round, ghost = -1;
       const int code = vicinal_halo_exchange(halo, &value, &ghost, values, MPI_DOUBLE);
       if (round % 3 == 0) ranks.told(code, wanted == ranks.size - 1);

@@ -154,7 +154,7 @@ struct Call {
 };
 
 /// Runs the test with several strategies, with and without shared memory.
-void for_each_way(const std::function<void(const std::string&, const std::string&)>& test) {
+void for_each_setting(const std::function<void(const std::string&, const std::string&)>& test) {
   // Many ranks on few cores take long, and detect little more.
   const std::vector<std::string> all{"direct", "aggregate", "two-step", "automatic"},
       one{"aggregate"};
@@ -198,7 +198,7 @@ TEST(early_calls_need_nothing_of_those_who_have_them_behind_them) {
 }
 
 TEST(more_calls_in_flight_than_channels) {
-  for_each_way([](const std::string& strategy, const std::string& local) {
+  for_each_setting([](const std::string& strategy, const std::string& local) {
     const Circle circle(strategy, local);
     std::vector<Call> calls;
     calls.reserve(40);
@@ -216,7 +216,7 @@ TEST(more_calls_in_flight_than_channels) {
 
 TEST(a_fault_is_that_of_one_call) {
   if (world_size() < 2) testing::skip("needs 2 ranks");
-  for_each_way([](const std::string& strategy, const std::string& local) {
+  for_each_setting([](const std::string& strategy, const std::string& local) {
     const Circle circle(strategy, local);
     int number = 0;
     for (int round = 0; round < 6; ++round) {
@@ -259,7 +259,7 @@ TEST(a_rank_whose_call_has_failed_may_block_inside_mpi) {
 
 TEST(a_fault_among_many_calls_in_flight) {
   if (world_size() < 2) testing::skip("needs 2 ranks");
-  for_each_way([](const std::string& strategy, const std::string& local) {
+  for_each_setting([](const std::string& strategy, const std::string& local) {
     const Circle circle(strategy, local);
     for (int round = 0; round < 3; ++round) {
       for (const Form form : forms) {
@@ -315,7 +315,7 @@ TEST(who_is_slow_to_leave_a_good_call_hears_nothing_of_a_later_fault) {
 
 TEST(calls_of_nothing_keep_step) {
   if (world_size() < 2) testing::skip("needs 2 ranks");
-  for_each_way([](const std::string& strategy, const std::string& local) {
+  for_each_setting([](const std::string& strategy, const std::string& local) {
     const Circle circle(strategy, local);
     for (int number = 0; number < 20; ++number) {
       const Form form = number % 2 == 0 ? Form::alltoall : Form::allgather;

@@ -196,7 +196,7 @@ TEST(a_start_that_waits_for_the_decision_does_not_hold_its_rank_up) {
   CHECK(held_up >= Opening{}.opens());
 }
 
-TEST(a_start_that_was_put_off_fails_for_who_waits_whoever_saw_the_decision_fail) {
+TEST(a_postponed_start_fails_for_who_waits_whoever_saw_the_decision_fail) {
   // The receivers begin once both senders have a start that waits for the decision. A notice to
   // rank 0 then makes the start fail, outside vicinal_wait().
   TwoAhead world;
@@ -214,11 +214,11 @@ TEST(a_start_that_was_put_off_fails_for_who_waits_whoever_saw_the_decision_fail)
     for (int round = 0; round < enough && done != 0; ++round) {
       SUCCEEDS(vicinal_start(&request));
       // Earlier, the receivers are only slow.
-      const bool may_be_put_off = round >= Opening{}.opens();
+      const bool may_be_postponed = round >= Opening{}.opens();
       const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(1);
       do {
         SUCCEEDS(vicinal_test(&request, &done));
-      } while (done == 0 && !(may_be_put_off && std::chrono::steady_clock::now() > patience));
+      } while (done == 0 && !(may_be_postponed && std::chrono::steady_clock::now() > patience));
     }
     MPI_Sendrecv(nullptr, 0, MPI_INT, 1 - rank, 0, nullptr, 0, MPI_INT, 1 - rank, 0, comm,
                  MPI_STATUS_IGNORE);
@@ -255,9 +255,9 @@ TEST(many_measured_exchanges_at_once) {
   exchanges.emplace_back(near, "measure");
   exchanges.emplace_back(near, "adaptive");
   for (int round = 0; round < enough; ++round) {
-    const auto turn = static_cast<std::size_t>(world_rank() + round) % exchanges.size();
+    const auto shift = static_cast<std::size_t>(world_rank() + round) % exchanges.size();
     for (std::size_t i = 0; i < exchanges.size(); ++i) {
-      exchanges[(i + turn) % exchanges.size()].start(round);
+      exchanges[(i + shift) % exchanges.size()].start(round);
     }
     for (Measured& exchange : exchanges) exchange.wait();
     if (round == 30) exchanges.pop_back();  // one is freed while it is measured
@@ -318,7 +318,7 @@ TEST(measured_halos_in_flight) {
 TEST(faults_in_measured_exchanges_are_those_of_one) {
   if (world_size() < 2) testing::skip("needs 2 ranks");
   const Duplicate comm;
-  const int at_fault = world_size() - 1;
+  const int failed_rank = world_size() - 1;
   for (const char* choice : choices) {
     RingHalo ring(comm, choice, "1");
     for (int round = 0; round < enough; ++round) {
@@ -330,11 +330,11 @@ TEST(faults_in_measured_exchanges_are_those_of_one) {
       }
       const auto values = ring.owned(round);
       std::vector<std::int64_t> ghosts(4, -1);
-      const void* const given = ring.rank == at_fault ? nullptr : values.data();
+      const void* const given = ring.rank == failed_rank ? nullptr : values.data();
       const int code = vicinal_halo_exchange(ring.halo, given, ghosts.data(), 1, MPI_INT64_T);
-      const bool near = (ring.rank + 1) % ring.size == at_fault ||
-                        (at_fault + 1) % ring.size == ring.rank || ring.rank == at_fault;
-      if (near) CHECK_EQUAL(code, ring.rank == at_fault ? MPI_ERR_BUFFER : MPI_ERR_OTHER);
+      const bool near = (ring.rank + 1) % ring.size == failed_rank ||
+                        (failed_rank + 1) % ring.size == ring.rank || ring.rank == failed_rank;
+      if (near) CHECK_EQUAL(code, ring.rank == failed_rank ? MPI_ERR_BUFFER : MPI_ERR_OTHER);
     }
   }
 }

@@ -82,7 +82,7 @@ TEST(winners_are_the_quickest_that_could_be_executed) {
 
 TEST(the_decision_holds_in_time) { CHECK(latest_decision({}, most_timed) < 210); }
 
-TEST(heats_give_each_plan_its_turns_and_end) {
+TEST(heats_give_each_plan_its_slices_and_end) {
   for (const int in_flight : {1, 2, 4, 8}) {
     for (std::size_t plans = 2; plans <= most_timed; ++plans) {
       std::vector<std::size_t> places(plans);
@@ -108,7 +108,7 @@ TEST(heats_give_each_plan_its_turns_and_end) {
   }
 }
 
-TEST(of_a_turn_the_mean_counts_without_its_ends) {
+TEST(of_a_slice_the_mean_counts_without_its_ends) {
   for (const int in_flight : {1, 4}) {
     const Heat heat{{2, 0}, 24, in_flight, rounds_of_last_heat};
     Numbers times(static_cast<std::size_t>(heat.end() - heat.begin), 1000000);
@@ -116,17 +116,17 @@ TEST(of_a_turn_the_mean_counts_without_its_ends) {
       if (!heat.counts(n)) continue;
       // The first counted execution takes all the time of its slice; in the last two slices it is
       // untimed.
-      const std::int64_t place = (n - heat.begin) % heat.turn() - in_flight;
+      const std::int64_t place = (n - heat.begin) % heat.slice_length() - in_flight;
       const bool is_first = place == 0;
       times[static_cast<std::size_t>(n - heat.begin)] = is_first ? 10 * heat.counted() : 0;
-      if (is_first && heat.turn_of(n) + 2 >= heat.turns())
+      if (is_first && heat.slice_of(n) + 2 >= heat.slices())
         times[static_cast<std::size_t>(n - heat.begin)] = untimed;
     }
-    const Numbers means = means_of_turns(heat, times);
-    CHECK_EQUAL(means.size(), heat.turns());
-    for (std::size_t turn = 0; turn < means.size(); ++turn) {
-      CHECK_EQUAL(means[turn], turn + 2 >= means.size() ? untimed : std::int64_t{10});
-      CHECK_EQUAL(heat.plan_of_turn(turn), turn % 2 == 0 ? std::size_t{2} : std::size_t{0});
+    const Numbers means = means_of_slices(heat, times);
+    CHECK_EQUAL(means.size(), heat.slices());
+    for (std::size_t slice = 0; slice < means.size(); ++slice) {
+      CHECK_EQUAL(means[slice], slice + 2 >= means.size() ? untimed : std::int64_t{10});
+      CHECK_EQUAL(heat.plan_of_slice(slice), slice % 2 == 0 ? std::size_t{2} : std::size_t{0});
     }
   }
 }

@@ -25,9 +25,9 @@ std::shared_ptr<AgreedPlan> plan_of(const GraphHandle& graph, CallKind kind) {
 bool has_regions() { return world_size() >= 4; }
 
 /// In each tenth call, some edges exceed their capacity.
-int seldom_large(int number, int from, int to, int twin) {
-  const int usual = 3 + (from + 2 * to + twin) % 5;
-  return number % 10 == 9 && from % 2 == 0 && twin == 0 ? 4 * usual : usual;
+int seldom_large(int number, int from, int to, int parallel) {
+  const int usual = 3 + (from + 2 * to + parallel) % 5;
+  return number % 10 == 9 && from % 2 == 0 && parallel == 0 ? 4 * usual : usual;
 }
 
 }  // namespace
@@ -44,8 +44,8 @@ TEST(calls_in_a_loop_deliver_while_they_are_measured) {
       if (calls.size() % window != 0) continue;
       // The order differs from rank to rank.
       for (std::size_t i = 0; i < window; ++i) {
-        const std::size_t turn = (i * 5 + static_cast<std::size_t>(circle.rank)) % window;
-        calls[calls.size() - window + turn].wait();
+        const std::size_t shift = (i * 5 + static_cast<std::size_t>(circle.rank)) % window;
+        calls[calls.size() - window + shift].wait();
       }
     }
     for (Call& call : calls) SUCCEEDS(vicinal_wait(&call.request));
@@ -163,8 +163,8 @@ TEST(faults_in_measured_calls_are_those_of_one) {
   const Circle circle("automatic");
   // The last call succeeds, so that all ranks progress what failed ranks still do for others.
   for (int number = 0; number < 241; ++number) {
-    const int at_fault = number / 3 % circle.size;
-    const bool bad = number % 3 == 2 && circle.rank == at_fault;
+    const int failed_rank = number / 3 % circle.size;
+    const bool bad = number % 3 == 2 && circle.rank == failed_rank;
     Call call(circle, Form::alltoallv, number, constant_size);
     const int code = call.begin(bad);
     if (bad) {
@@ -172,7 +172,7 @@ TEST(faults_in_measured_calls_are_those_of_one) {
       continue;
     }
     SUCCEEDS(code);
-    if (number % 3 == 2 && circle.hears(at_fault)) {
+    if (number % 3 == 2 && circle.hears(failed_rank)) {
       CHECK(vicinal_wait(&call.request) != MPI_SUCCESS);
     } else {
       call.wait();

@@ -13,7 +13,7 @@ using namespace counted;
 
 TEST(a_counted_call_that_fails_is_that_call_alone) {
   if (world_size() < 3) testing::skip("needs 3 ranks");
-  for_each_way([](const Circle& circle) {
+  for_each_setting([](const Circle& circle) {
     for (const Form form : forms) {
       // Sizes fit the plan in some calls and not in others; all calls are in flight.
       std::vector<Call> calls;
@@ -21,8 +21,8 @@ TEST(a_counted_call_that_fails_is_that_call_alone) {
       calls.reserve(48);
       const auto fails = [](int number) { return number % 5 == 3; };
       for (int number = 0; number < 48; ++number) {
-        calls.emplace_back(circle, form, number, [](int call, int from, int to, int twin) {
-          return 1 + random_size(call, from, to, twin);
+        calls.emplace_back(circle, form, number, [](int call, int from, int to, int parallel) {
+          return 1 + random_size(call, from, to, parallel);
         });
         const bool bad = fails(number) && circle.rank == number % circle.size;
         codes.push_back(calls.back().begin(bad));
@@ -60,9 +60,9 @@ TEST(counted_calls_whose_ends_differ_are_told) {
     int number = 9;
     for (const auto& [sent, expected] : ends) {
       for (int good = 0; good < 2; ++good) {
-        Call call(circle, Form::alltoallv, number++, [&](int, int from, int to, int twin) {
-          if (good == 1 || from != 0 || to != 1 || twin != 0)
-            return constant_size(0, from, to, twin);
+        Call call(circle, Form::alltoallv, number++, [&](int, int from, int to, int parallel) {
+          if (good == 1 || from != 0 || to != 1 || parallel != 0)
+            return constant_size(0, from, to, parallel);
           return circle.rank == 1 ? expected : sent;
         });
         const int code = call.run();

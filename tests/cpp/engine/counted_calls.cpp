@@ -46,57 +46,60 @@ TEST(counted_calls_are_summed_up_by_size) {
 
 TEST(counted_calls_are_reviewed_by_what_all_have_noted) {
   const auto decision = [](std::int64_t too_large, std::int64_t needed, std::int64_t room,
-                           Way way) { return ruling_on({800, too_large, needed, room, 1}, way); };
-  for (const Way way : {Way::unknown, Way::straight, Way::planned, Way::planned_anew}) {
-    CHECK(ruling_on({800, 0, 1000, 0, 0}, way) == Ruling::straight);
+                           CallMethod method) {
+    return ruling_on({800, too_large, needed, room, 1}, method);
+  };
+  for (const CallMethod method :
+       {CallMethod::unknown, CallMethod::straight, CallMethod::planned, CallMethod::planned_anew}) {
+    CHECK(ruling_on({800, 0, 1000, 0, 0}, method) == Ruling::straight);
   }
-  CHECK(decision(800, 1000, 0, Way::unknown) == Ruling::plan);
-  CHECK(decision(100, 1000, 0, Way::straight) == Ruling::plan);
-  CHECK(decision(101, 1000, 0, Way::straight) == Ruling::straight);
-  CHECK(decision(100, 1000, 2000, Way::planned) == Ruling::keep);
-  CHECK(decision(101, 1000, 2000, Way::planned) == Ruling::plan);
-  CHECK(decision(101, 1000, 2000, Way::planned_anew) == Ruling::straight);
-  CHECK(decision(0, 1000, 2001, Way::planned) == Ruling::plan);
-  CHECK(decision(0, 1000, 2001, Way::planned_anew) == Ruling::plan);
+  CHECK(decision(800, 1000, 0, CallMethod::unknown) == Ruling::plan);
+  CHECK(decision(100, 1000, 0, CallMethod::straight) == Ruling::plan);
+  CHECK(decision(101, 1000, 0, CallMethod::straight) == Ruling::straight);
+  CHECK(decision(100, 1000, 2000, CallMethod::planned) == Ruling::keep);
+  CHECK(decision(101, 1000, 2000, CallMethod::planned) == Ruling::plan);
+  CHECK(decision(101, 1000, 2000, CallMethod::planned_anew) == Ruling::straight);
+  CHECK(decision(0, 1000, 2001, CallMethod::planned) == Ruling::plan);
+  CHECK(decision(0, 1000, 2001, CallMethod::planned_anew) == Ruling::plan);
 }
 
 TEST(counted_calls_with_the_same_sizes) {
-  for_each_way([](const Circle& circle) { run_loop(circle, Form::alltoallv, constant_size); });
+  for_each_setting([](const Circle& circle) { run_loop(circle, Form::alltoallv, constant_size); });
 }
 
 TEST(counted_calls_whose_sizes_change_in_every_call) {
-  for_each_way([](const Circle& circle) {
+  for_each_setting([](const Circle& circle) {
     for (const Form form : forms) run_loop(circle, form, random_size);
   });
 }
 
 TEST(counted_calls_of_two_sets_of_sizes_in_turn) {
-  for_each_way([](const Circle& circle) {
-    run_loop(circle, Form::alltoallv, [](int number, int from, int to, int twin) {
-      return number % 2 == 0 ? constant_size(0, from, to, twin)
-                             : 30 - constant_size(0, to, from, twin);
+  for_each_setting([](const Circle& circle) {
+    run_loop(circle, Form::alltoallv, [](int number, int from, int to, int parallel) {
+      return number % 2 == 0 ? constant_size(0, from, to, parallel)
+                             : 30 - constant_size(0, to, from, parallel);
     });
   });
 }
 
 TEST(counted_calls_that_outgrow_their_plan_and_shrink_again) {
-  for_each_way([](const Circle& circle) {
+  for_each_setting([](const Circle& circle) {
     run_loop(
         circle, Form::alltoallv,
-        [](int number, int from, int to, int twin) {
+        [](int number, int from, int to, int parallel) {
           const int stage = number < 10 ? 1 : number < 30 ? 20 : number < 70 ? 0 : 2;
-          return stage * constant_size(number, from, to, twin);
+          return stage * constant_size(number, from, to, parallel);
         },
         140);
   });
 }
 
-TEST(counted_calls_along_twin_edges_that_swap_sizes) {
+TEST(counted_calls_along_parallel_edges_that_swap_sizes) {
   // Either edge, both or none exceeds its capacity, varying from call to call.
-  for_each_way([](const Circle& circle) {
-    run_loop(circle, Form::alltoallv, [](int number, int, int, int twin) {
+  for_each_setting([](const Circle& circle) {
+    run_loop(circle, Form::alltoallv, [](int number, int, int, int parallel) {
       if (number < 8) return 5;
-      return (number + twin) % 3 == 0 ? 5 : 50 + number % 4 + twin;
+      return (number + parallel) % 3 == 0 ? 5 : 50 + number % 4 + parallel;
     });
   });
 }
@@ -105,8 +108,8 @@ TEST(counted_calls_with_one_edge_too_large_for_any_plan) {
   const Circle circle;
   run_loop(
       circle, Form::alltoallv,
-      [&](int number, int from, int, int twin) {
-        return from == 0 && twin == 1 ? 40000 + number : 4;
+      [&](int number, int from, int, int parallel) {
+        return from == 0 && parallel == 1 ? 40000 + number : 4;
       },
       20);
 }
@@ -148,7 +151,7 @@ TEST(counted_calls_of_few_tiny_pieces_nearby_take_messages_until_they_grow) {
 
 TEST(counted_calls_of_ranks_without_data_of_their_own) {
   // A leader without data has to forward those of other ranks.
-  for_each_way([](const Circle& circle) {
+  for_each_setting([](const Circle& circle) {
     for (int idle = 0; idle < std::min(circle.size, 4); ++idle) {
       run_loop(
           circle, Form::alltoallv,
@@ -161,7 +164,7 @@ TEST(counted_calls_of_ranks_without_data_of_their_own) {
 }
 
 TEST(counted_calls_in_flight_across_reviews) {
-  for_each_way([](const Circle& circle) {
+  for_each_setting([](const Circle& circle) {
     std::vector<Call> calls;
     calls.reserve(75);
     for (int number = 0; number < 75; ++number) {

@@ -26,7 +26,7 @@ TEST(large_halos_of_device_memory_go_in_parts_or_through_slots) {
   const long held = gpu.held();
   const std::string file = "large-halo-" + std::to_string(world_rank()) + ".json";
   std::ofstream(file) << write_profile(with_a_gpu());
-  const Variable by("VICINAL_PROFILE", file), way("VICINAL_DEVICE_WAY", "automatic");
+  const Variable by("VICINAL_PROFILE", file), transport("VICINAL_DEVICE_WAY", "automatic");
   for (const bool apart : {false, true}) {
     const Duplicate comm;
     const int next = (world_rank() + 1) % world_size();
@@ -65,7 +65,7 @@ TEST(requests_go_by_the_memory_of_their_buffers) {
   const long held = gpu.held();
   const std::string file = "request-" + std::to_string(world_rank()) + ".json";
   std::ofstream(file) << write_profile(with_a_gpu());
-  const Variable by("VICINAL_PROFILE", file), way("VICINAL_DEVICE_WAY", "automatic");
+  const Variable by("VICINAL_PROFILE", file), transport("VICINAL_DEVICE_WAY", "automatic");
   {
     const Duplicate comm;
     const int rank = world_rank(), size = world_size();

@@ -36,17 +36,17 @@ void exchange_numbers(const Asker& at, MPI_Info info) {
   CHECK_EQUAL(*static_cast<const int*>(data), around(at.rank - 1, at.size));
 }
 
-constexpr std::array<std::array<const char*, 2>, 5> ways{{{"vicinal_regions", "blocks:1"},
-                                                          {"vicinal_regions", "blocks:2"},
-                                                          {"vicinal_exchange", "nonblocking"},
-                                                          {"vicinal_exchange", "personalized"},
-                                                          {"vicinal_local", "messages"}}};
+constexpr std::array<std::array<const char*, 2>, 5> settings{{{"vicinal_regions", "blocks:1"},
+                                                              {"vicinal_regions", "blocks:2"},
+                                                              {"vicinal_exchange", "nonblocking"},
+                                                              {"vicinal_exchange", "personalized"},
+                                                              {"vicinal_local", "messages"}}};
 
 }  // namespace
 
 TEST(faults_of_graphs_from_one_side_are_told_whatever_the_settings) {
   const Asker at;
-  for (const auto& [key, value] : ways) {
+  for (const auto& [key, value] : settings) {
     const Hints hints{{key, value}};
     const int wrong = at.last ? at.size : at.next, degree = at.last ? -1 : 1;
     GraphHandle graph;

@@ -82,29 +82,29 @@ void run_family(const std::string& what, const Wiring& wiring, unsigned seed, Cr
                 bool complete = false) {
   const Kinds kinds;
   const int size = world_size();
-  int turn = static_cast<int>(seed);
+  int iteration = static_cast<int>(seed);
   const std::string regions[] = {few_regions(size), "round-robin:3", "node"};
   for (const Planner& planner : planners()) {
     if (planner.complete_only != complete) continue;
     // With many ranks, where planning takes long, each run uses only some planners.
-    if (size > 4 && (turn++ + static_cast<int>(seed)) % (size > 8 ? 4 : 2) != 0) continue;
+    if (size > 4 && (iteration++ + static_cast<int>(seed)) % (size > 8 ? 4 : 2) != 0) continue;
     const std::string strategy(planner.name);
     const Hints hints{{"vicinal_strategy", strategy},
                       {"vicinal_allgather", complete ? strategy : "automatic"},
-                      {"vicinal_radix", std::to_string(turn % 4 == 1 ? 0 : 2 + turn % 4)},
+                      {"vicinal_radix", std::to_string(iteration % 4 == 1 ? 0 : 2 + iteration % 4)},
                       {"vicinal_regions", regions[seed % 3]},
-                      {"vicinal_local", turn % 2 == 0 ? "shared" : "messages"},
-                      {"vicinal_idle_ranks", turn % 3 == 0 ? "lead" : "rest"}};
+                      {"vicinal_local", iteration % 2 == 0 ? "shared" : "messages"},
+                      {"vicinal_idle_ranks", iteration % 3 == 0 ? "lead" : "rest"}};
     GraphHandle graph;
     SUCCEEDS(create(hints, &graph));
     for (const Op op : all_ops) {
       if (!planner.one_block_only.empty() && !gathers(op)) continue;
       for (const Form form : {Form::persistent, Form::blocking, Form::nonblocking}) {
-        const int salt = turn++;
+        const int salt = iteration++;
         Collective collective(wiring, kinds, op, salt);
         RequestHandle request;
         const auto call = [&] {
-          return collective.call(form, turn % 2 == 0, graph, hints, &request);
+          return collective.call(form, iteration % 2 == 0, graph, hints, &request);
         };
         std::string which = what;
         which.append(", ").append(strategy).append(", form ");

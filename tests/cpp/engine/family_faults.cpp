@@ -51,7 +51,7 @@ struct Ring {
 
 }  // namespace
 
-TEST(a_call_of_one_rank_at_fault_is_heard_of) {
+TEST(a_call_of_one_failed_rank_is_heard_of) {
   {
     Ring ring;  // before there is a plan
     ring.one_fails(MPI_ERR_COUNT, "is -2", [&](bool bad) { return ring.alltoall(bad ? -2 : 1); });
@@ -85,7 +85,7 @@ TEST(types_of_nothing_are_not_looked_at) {
   const std::vector<int> none{0, 0}, places{0, 1};
   const std::vector<MPI_Aint> offsets{0, 8};
   const std::vector<MPI_Datatype> types{MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
-  for (int turn = 0; turn < 10; ++turn) {
+  for (int iteration = 0; iteration < 10; ++iteration) {
     SUCCEEDS(vicinal_neighbor_alltoallv(ring.sent, none.data(), places.data(), MPI_DATATYPE_NULL,
                                         ring.received, none.data(), places.data(),
                                         MPI_DATATYPE_NULL, ring.graph));

@@ -173,10 +173,10 @@ class QuietWorld {
 TEST(misuse_is_an_error_and_no_hang) {
   if (world_size() < 2) skip("needs 2 ranks");
   const Row row(2, few_regions(world_size()));
-  int turn = 0;
+  int iteration = 0;
   for (const char* strategy : {"direct", "aggregate"}) {
     for (const Misuse& misuse : misuses()) {
-      const int culprit = turn++ % row.size;
+      const int culprit = iteration++ % row.size;
       const bool of_receives = std::string(misuse.what).find("receive") != std::string::npos;
       const bool of_the_whole = misuse.error_class == MPI_ERR_BUFFER && misuse.part[0] == 't';
       // With one neighbor, there is no second edge to modify.
@@ -349,21 +349,21 @@ TEST(a_fault_on_one_rank_in_creating_a_halo) {
     return vicinal_halo_create(comm, first, rank + 1, count, list, info, &halo);
   };
   for (int culprit : {0, size - 1}) {
-    const bool at_fault = rank == culprit;
+    const bool failed = rank == culprit;
     const auto expect = [&](int code, int error_class) {
-      CHECK(code == error_class || (!at_fault && code == MPI_ERR_OTHER));
+      CHECK(code == error_class || (!failed && code == MPI_ERR_OTHER));
     };
-    expect(create(rank, 1, at_fault ? &missing : &needed, MPI_INFO_NULL), MPI_ERR_ARG);
-    expect(create(rank, at_fault ? -1 : 1, &needed, MPI_INFO_NULL), MPI_ERR_ARG);
-    expect(create(rank, 1, at_fault ? nullptr : &needed, MPI_INFO_NULL), MPI_ERR_ARG);
-    expect(create(at_fault && rank > 0 ? rank - 1
-                  : at_fault           ? 2
-                                       : rank,
+    expect(create(rank, 1, failed ? &missing : &needed, MPI_INFO_NULL), MPI_ERR_ARG);
+    expect(create(rank, failed ? -1 : 1, &needed, MPI_INFO_NULL), MPI_ERR_ARG);
+    expect(create(rank, 1, failed ? nullptr : &needed, MPI_INFO_NULL), MPI_ERR_ARG);
+    expect(create(failed && rank > 0 ? rank - 1
+                  : failed           ? 2
+                                     : rank,
                   1, &needed, MPI_INFO_NULL),
            MPI_ERR_ARG);
-    const char* strategy = at_fault ? "telepathy" : "direct";
+    const char* strategy = failed ? "telepathy" : "direct";
     expect(create(rank, 1, &needed, Hints{{"vicinal_strategy", strategy}}), MPI_ERR_INFO_VALUE);
-    const char* regions = at_fault ? "nonsense" : "node";
+    const char* regions = failed ? "nonsense" : "node";
     expect(create(rank, 1, &needed, Hints{{"vicinal_regions", regions}}), MPI_ERR_TOPOLOGY);
   }
   SUCCEEDS(create(rank, 1, &needed, MPI_INFO_NULL));

@@ -43,25 +43,25 @@ class Loops {
   bool call(int number) {
     std::int64_t mine = 1000 * number + world_rank();
     std::vector<std::int64_t> all(static_cast<std::size_t>(world_size()), -1);
-    const GatherLoops::Way way = loops_->enter(word, vicinal::Form::blocking);
-    if (way.queue != nullptr) {
+    const GatherLoops::Path path = loops_->enter(word, vicinal::Form::blocking);
+    if (path.queue != nullptr) {
       NeighborArguments arguments;
       c_api::allgather(c_api::Among::all_ranks, &mine, 1, MPI_INT64_T, all.data(), 1, MPI_INT64_T)(
           *loops_->graph(), arguments);
-      way.queue
+      path.queue
           ->enter(*loops_->graph(), std::move(arguments), std::nullopt, vicinal::Form::blocking)
           .finish();
     } else {
       MPI_Allgather(&mine, 1, MPI_INT64_T, all.data(), 1, MPI_INT64_T, comm_);
-      if (way.contest != nullptr) {
-        const ActivityLock lock(*way.contest);
-        way.contest->note(way.number, 1000);
+      if (path.contest != nullptr) {
+        const ActivityLock lock(*path.contest);
+        path.contest->note(path.number, 1000);
       }
     }
     for (int rank = 0; rank < world_size(); ++rank) {
       CHECK_EQUAL(all[static_cast<std::size_t>(rank)], 1000 * number + rank);
     }
-    return way.queue != nullptr;
+    return path.queue != nullptr;
   }
   /// Returns how many of the calls used a plan.
   int calls(int first, int last) {

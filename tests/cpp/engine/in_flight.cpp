@@ -15,8 +15,8 @@ using namespace testing;
 std::vector<std::size_t> shuffled(std::size_t count, int rank, int round) {
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto turn = static_cast<std::size_t>(rank + round) % count;
-  std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(turn), order.end());
+  const auto shift = static_cast<std::size_t>(rank + round) % count;
+  std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shift), order.end());
   if ((rank * 5 + round) % 2 == 1) std::reverse(order.begin(), order.end());
   return order;
 }

@@ -158,15 +158,15 @@ TEST(sources_that_are_lent_may_lie_elsewhere_each_time) {
       values.insert(values.end(), later.begin(), later.end());
       sources.push_back(lending.keep(values).data());
     }
-    for (int turn = 0; turn < 40; ++turn) {
+    for (int iteration = 0; iteration < 40; ++iteration) {
       // Ranks change their sources at different times.
-      const int which = turn * (lending.rank % 3) % 6;
-      const bool later = (turn + lending.rank) % 4 == 1;
+      const int which = iteration * (lending.rank % 3) % 6;
+      const bool later = (iteration + lending.rank) % 4 == 1;
       lending.exchange(sources[static_cast<std::size_t>(which)] + (later ? Lending::owned : 0));
       std::vector<std::int64_t> expected;
       for (const std::int64_t index : lending.needed()) {
         const int owner = static_cast<int>(index) / Lending::owned;
-        const int round = turn * (owner % 3) % 6 + ((turn + owner) % 4 == 1 ? 6 : 0);
+        const int round = iteration * (owner % 3) % 6 + ((iteration + owner) % 4 == 1 ? 6 : 0);
         expected.push_back(index + 1000 * round);
       }
       auto found = lending.into().values();

@@ -71,9 +71,9 @@ int main(int argc, char** argv) {
     gpu.emplace();
     gpu->set("reaches_host", 1);
     // "device" is the double's memory; a suffix, as in "device-direct", names the transport.
-    const std::string way = memory[6] == '-' ? memory + 7 : "";
-    gpu->set("open_to_mpi", way.starts_with("direct") ? 1 : 0);
-    if (!way.empty()) setenv("VICINAL_DEVICE_WAY", way.c_str(), 1);
+    const std::string transport = memory[6] == '-' ? memory + 7 : "";
+    gpu->set("open_to_mpi", transport.starts_with("direct") ? 1 : 0);
+    if (!transport.empty()) setenv("VICINAL_DEVICE_WAY", transport.c_str(), 1);
     vicinal::treat_host_memory_as(gpu->memory());
   }
   std::signal(SIGALRM, give_up);

@@ -175,7 +175,7 @@ class Happened final : public Events {
 
 }  // namespace
 
-TEST(a_rank_at_fault_marks_nothing_and_hangs_nobody) {
+TEST(a_failed_rank_marks_nothing_and_hangs_nobody) {
   const int size = world_size(), rank = world_rank();
   if (size < 2) skip("needs 2 ranks");
   const Duplicate comm;

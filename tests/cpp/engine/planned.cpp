@@ -175,7 +175,7 @@ Pattern one_element_for_all() {
 
 }  // namespace
 
-TEST(who_executes_after_one_at_fault_in_the_same_channel_goes_on_behind_it) {
+TEST(who_executes_after_a_failed_one_in_the_same_channel_goes_on_behind_it) {
   const int rank = world_rank(), size = world_size();
   if (size < 2) testing::skip("needs 2 ranks");
   const Pattern pattern = one_element_for_all();

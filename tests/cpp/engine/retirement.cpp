@@ -118,7 +118,7 @@ TEST(a_communicator_is_not_freed_before_all_have_let_go) {
   check_reclaimed(before);
 }
 
-TEST(what_a_fault_leaves_under_way_is_taken_in) {
+TEST(what_a_fault_leaves_in_progress_is_taken_in) {
   const int rank = world_rank(), size = world_size(), before = live_when_idle();
   for (int round = 0; round < 3; ++round) {
     Duplicate comm;

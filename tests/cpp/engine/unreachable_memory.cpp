@@ -87,8 +87,8 @@ TEST(exchanges_of_the_gpu_of_this_machine) {
 
 TEST(a_driver_that_fails_at_any_call_leaves_nobody_waiting) {
   const DriverDouble gpu;
-  for (const char* const way : {"staged", "shared"}) {
-    const Variable by("VICINAL_DEVICE_WAY", way);
+  for (const char* const transport : {"staged", "shared"}) {
+    const Variable by("VICINAL_DEVICE_WAY", transport);
     for (const char* const strategy : {"direct", "aggregate"}) {
       long ahead = 1;
       while (exchange_with_a_failure(gpu, strategy, ahead)) ++ahead;

@@ -295,7 +295,7 @@ TEST(a_message_that_is_too_long_is_a_count_fault) {
   MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
   const std::string said =
       "rank " + std::to_string(previous) + " has sent more than the 8 bytes that this rank expects";
-  for (const char* way : {"one", "all", "some"}) {
+  for (const char* variant : {"one", "all", "some"}) {
     std::vector<std::int64_t> sent(2, rank), received(4, -1), lengths(2, -2);
     mpi::RequestSet set(communicator, 4);
     set.receive_init(0, &received[0], 8, previous, 0);
@@ -303,9 +303,9 @@ TEST(a_message_that_is_too_long_is_a_count_fault) {
     set.send_init(2, sent.data(), 8, next, 0);
     set.send_init(3, sent.data(), 16, next, 1);
     set.start_range(0, 4);
-    if (way[0] == 'o') {
+    if (variant[0] == 'o') {
       CHECK_THROWS(Fault::count, mpi::poll_until([&] { return set.test(1); }), said);
-    } else if (way[0] == 'a') {
+    } else if (variant[0] == 'a') {
       mpi::poll_until([&] { return set.test_all(0, 2); });
       for (std::size_t i = 0; i < 2; ++i) lengths[i] = set.received(i);
     } else {
@@ -320,8 +320,8 @@ TEST(a_message_that_is_too_long_is_a_count_fault) {
         return found == 2;
       });
     }
-    if (way[0] != 'o') {
-      CHECK(lengths[0] == 8 || way[0] == 's');  // MPICH does not say which of some failed
+    if (variant[0] != 'o') {
+      CHECK(lengths[0] == 8 || variant[0] == 's');  // MPICH does not say which of some failed
       CHECK_EQUAL(lengths[1], -1);
     }
     mpi::poll_until([&] { return set.test(0) && set.test_all(2, 2); });

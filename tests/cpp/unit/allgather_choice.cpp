@@ -47,7 +47,7 @@ Profile profile(const char* name, double latency, double overhead, double second
 }
 
 /// Resembles measurements in which the ranks of several hosts share two cores.
-Profile with_turns() {
+Profile with_switch_costs() {
   Profile it = profile("TCP with turns, half a core for each host", 45e-6, 3.5e-6, 3e-10, 4e-10,
                        0.4e-6, 0.5, 3e-10);
   it.turn = 1.2e-6;
@@ -57,7 +57,7 @@ Profile with_turns() {
 
 std::vector<Profile> profiles() {
   return {default_profile(),
-          with_turns(),
+          with_switch_costs(),
           profile("cluster", 5e-6, 3e-6, 5e-10, 5e-10, 0.3e-6, 0),
           profile("fast fabric", 1e-6, 0.3e-6, 1e-10, 5e-11, 0.3e-6, 0),
           profile("TCP, half a core for each host", 20e-6, 3e-6, 1e-9, 1e-9, 1e-6, 0.5),
@@ -140,7 +140,7 @@ TEST(allgathers_of_ranks_that_share_cores_are_left_to_few_of_them) {
       }
       return leaders / locality;
     };
-    Profile profile = with_turns();
+    Profile profile = with_switch_costs();
     profile.cores = beside / 16.0;
     const double all_in_all = by_leaders_over_by_locality(profile);
     CHECK(all_in_all < 1);

@@ -46,7 +46,7 @@ TEST(bounce_buffers_have_each_byte_once_and_what_touches_side_by_side) {
   const DeviceArray array(gpu.memory(), hundred());
   const std::int64_t* const values = array.data();
   BounceBufferPool pool;
-  BounceBuffer fetched(pool, gpu.memory(), BounceBuffer::Way::fetched,
+  BounceBuffer fetched(pool, gpu.memory(), BounceBuffer::Direction::fetched,
                        BounceBuffer::From::one_buffer,
                        {stretch(values, 50, 2), stretch(values, 10, 5), stretch(values, 0, 0),
                         stretch(values, 15, 5), stretch(values, 12, 4), stretch(values, 90, 1)});
@@ -64,7 +64,7 @@ TEST(bounce_buffers_bring_back_nothing_but_their_stretches) {
   const DeviceArray array(gpu.memory(), std::vector<std::int64_t>(100, -1));
   const std::int64_t* const values = array.data();
   BounceBufferPool pool;
-  BounceBuffer back(pool, gpu.memory(), BounceBuffer::Way::brought_back,
+  BounceBuffer back(pool, gpu.memory(), BounceBuffer::Direction::brought_back,
                     BounceBuffer::From::one_buffer,
                     {stretch(values, 20, 2), stretch(values, 60, 3), stretch(values, 22, 1),
                      stretch(values, 24, 1)});
@@ -82,12 +82,13 @@ TEST(bounce_buffers_of_stretches_in_allocations_of_their_own) {
   const DeviceArray one(gpu.memory(), hundred()), two(gpu.memory(), hundred()),
       to(gpu.memory(), hundred()), to_another(gpu.memory(), hundred());
   BounceBufferPool pool;
-  BounceBuffer fetched(pool, gpu.memory(), BounceBuffer::Way::fetched, BounceBuffer::From::anywhere,
+  BounceBuffer fetched(pool, gpu.memory(), BounceBuffer::Direction::fetched,
+                       BounceBuffer::From::anywhere,
                        {stretch(one.data(), 5, 3), stretch(two.data(), 90, 10)});
   fetched.copy(nothing);
   CHECK_EQUAL(value_at(fetched.at(at(one.data(), 7))), 7);
   CHECK_EQUAL(value_at(fetched.at(at(two.data(), 99))), 99);
-  BounceBuffer back(pool, gpu.memory(), BounceBuffer::Way::brought_back,
+  BounceBuffer back(pool, gpu.memory(), BounceBuffer::Direction::brought_back,
                     BounceBuffer::From::anywhere,
                     {stretch(to.data(), 5, 1), stretch(to_another.data(), 0, 1)});
   const std::int64_t value = -3;
@@ -104,7 +105,7 @@ TEST(bounce_buffers_of_what_touches_are_one_copy) {
   const DriverDouble gpu;
   const DeviceArray array(gpu.memory(), hundred());
   BounceBufferPool pool;
-  BounceBuffer fetched(pool, gpu.memory(), BounceBuffer::Way::fetched,
+  BounceBuffer fetched(pool, gpu.memory(), BounceBuffer::Direction::fetched,
                        BounceBuffer::From::one_buffer,
                        {stretch(array.data(), 0, 10), stretch(array.data(), 10, 30)});
   const long crossings = gpu.get("crossings"), launches = gpu.get("launches");
@@ -120,7 +121,7 @@ TEST(bounce_buffers_that_are_alike_find_what_the_last_had) {
   {
     BounceBufferPool pool;
     const auto fetch = [&](const std::int64_t* values, std::int64_t count) {
-      BounceBuffer fetched(pool, gpu.memory(), BounceBuffer::Way::fetched,
+      BounceBuffer fetched(pool, gpu.memory(), BounceBuffer::Direction::fetched,
                            BounceBuffer::From::one_buffer,
                            {stretch(values, 0, count), stretch(values, 60, count)});
       fetched.copy(nothing);
@@ -139,7 +140,7 @@ TEST(bounce_buffers_that_are_alike_find_what_the_last_had) {
     std::vector<std::unique_ptr<BounceBuffer>> many;
     for (int i = 0; i < 20; ++i) {
       many.push_back(std::make_unique<BounceBuffer>(
-          pool, gpu.memory(), BounceBuffer::Way::brought_back, BounceBuffer::From::one_buffer,
+          pool, gpu.memory(), BounceBuffer::Direction::brought_back, BounceBuffer::From::one_buffer,
           std::vector<UserBytes>{stretch(array.data(), i, 1)}));
     }
     many.clear();
@@ -150,12 +151,12 @@ TEST(bounce_buffers_that_are_alike_find_what_the_last_had) {
   CHECK_EQUAL(gpu.get("misuses"), 0);
 }
 
-TEST(bounce_buffers_that_go_while_they_are_copied_leave_nothing_under_way) {
+TEST(bounce_buffers_that_go_while_they_are_copied_leave_nothing_in_progress) {
   const DriverDouble gpu;
   const DeviceArray array(gpu.memory(), hundred());
   BounceBufferPool pool;
   for (int i = 0; i < 5; ++i) {
-    BounceBuffer fetched(pool, gpu.memory(), BounceBuffer::Way::fetched,
+    BounceBuffer fetched(pool, gpu.memory(), BounceBuffer::Direction::fetched,
                          BounceBuffer::From::one_buffer, {stretch(array.data(), i, 50)});
     fetched.begin();
   }
@@ -163,13 +164,13 @@ TEST(bounce_buffers_that_go_while_they_are_copied_leave_nothing_under_way) {
   delayed_memory().hold();
   const DelayedArray there(hundred());
   {
-    BounceBuffer fetched(pool, delayed_memory(), BounceBuffer::Way::fetched,
+    BounceBuffer fetched(pool, delayed_memory(), BounceBuffer::Direction::fetched,
                          BounceBuffer::From::one_buffer, {stretch(there.data(), 1, 5)});
     fetched.begin();
     CHECK(!fetched.poll());
-    CHECK_EQUAL(delayed_memory().under_way(), 1);
+    CHECK_EQUAL(delayed_memory().in_progress(), 1);
   }
-  CHECK_EQUAL(delayed_memory().under_way(), 0);
+  CHECK_EQUAL(delayed_memory().in_progress(), 0);
   delayed_memory().let_go();
 }
 
@@ -182,7 +183,7 @@ TEST(a_driver_that_fails_at_any_call_of_a_bounce_buffer_leaves_nothing_behind) {
     const long before = gpu.get("calls");
     gpu.set("fail_at", before + ahead);
     const auto fetch = [&] {
-      BounceBuffer fetched(pool, gpu.memory(), BounceBuffer::Way::fetched,
+      BounceBuffer fetched(pool, gpu.memory(), BounceBuffer::Direction::fetched,
                            BounceBuffer::From::one_buffer,
                            {stretch(array.data(), 0, 7), stretch(array.data(), 60, 9)});
       fetched.copy(nothing);

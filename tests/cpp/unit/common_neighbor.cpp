@@ -101,7 +101,7 @@ std::vector<Sent> sent_between_regions(const std::vector<Plan>& plans) {
 
 /// Returns the error of each rank, if any.
 std::vector<std::optional<Error>> outcomes(const std::shared_ptr<const Machine>& machine,
-                                           const std::vector<Pattern>& patterns, int at_fault,
+                                           const std::vector<Pattern>& patterns, int failed_rank,
                                            const PlanOptions& options,
                                            std::vector<std::unique_ptr<Site>> sites = {}) {
   const int size = machine->size();
@@ -129,7 +129,7 @@ std::vector<std::optional<Error>> outcomes(const std::shared_ptr<const Machine>&
   return run_virtual<Outcome>(size, [&](int rank, Conversation& talk) {
     const auto i = static_cast<std::size_t>(rank);
     std::optional<Error> fault;
-    if (rank == at_fault) fault = Error(Fault::count, "a count of -1");
+    if (rank == failed_rank) fault = Error(Fault::count, "a count of -1");
     return plan(PlanRequest{talk, *sites[i], neighborhoods[i], patterns[i], options, fault});
   });
 }
@@ -233,23 +233,23 @@ TEST(common_neighbor_serves_edges_of_one_region_directly) {
   }
 }
 
-TEST(common_neighbor_ends_on_all_ranks_when_one_is_at_fault) {
+TEST(common_neighbor_ends_on_all_ranks_when_one_has_failed) {
   const auto machine = blocks(12, 4, 6);
   const auto patterns = allgather(12, 3, [](int from, int to) {
     return from / 4 == to / 4 || from / 4 + 1 == to / 4;  // a chain of regions
   });
-  for (int at_fault = 0; at_fault < 12; ++at_fault) {
+  for (int failed_rank = 0; failed_rank < 12; ++failed_rank) {
     for (const bool shared : {true, false}) {
       PlanOptions options;
       options.group_size = 3;
       options.shared_memory = shared;
-      const auto ends = outcomes(machine, patterns, at_fault, options);
+      const auto ends = outcomes(machine, patterns, failed_rank, options);
       for (int rank = 0; rank < 12; ++rank) {
         const auto& end = ends[static_cast<std::size_t>(rank)];
-        const bool hears = std::abs(rank / 4 - at_fault / 4) <= 1;
+        const bool hears = std::abs(rank / 4 - failed_rank / 4) <= 1;
         CHECK_EQUAL(end.has_value(), hears);
         if (!hears) continue;
-        CHECK(end->fault() == (rank == at_fault ? Fault::count : Fault::elsewhere));
+        CHECK(end->fault() == (rank == failed_rank ? Fault::count : Fault::elsewhere));
       }
     }
   }

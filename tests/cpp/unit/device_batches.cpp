@@ -12,7 +12,7 @@ namespace {
 
 using testing::Copies;
 using testing::DriverDouble;
-using testing::Turned;
+using testing::ReversedCopy;
 
 }  // namespace
 

@@ -13,7 +13,7 @@ namespace {
 
 using testing::Copies;
 using testing::DriverDouble;
-using testing::Turned;
+using testing::ReversedCopy;
 using testing::UsersStream;
 
 constexpr Index words_of_a_block = device::Device::threads_per_block;
@@ -55,10 +55,10 @@ TEST(a_look_at_a_kernel_that_tells_is_no_call_of_the_drivers) {
 TEST(kernels_of_several_blocks_tell_when_all_are_done) {
   const DriverDouble gpu;
   constexpr Index most = device::Batches::most_telling_blocks;
-  Turned small(gpu, 5), some(gpu, 3 * words_of_a_block + 1), all(gpu, most * words_of_a_block),
-      more(gpu, most * words_of_a_block + 1);
+  ReversedCopy small(gpu, 5), some(gpu, 3 * words_of_a_block + 1),
+      all(gpu, most * words_of_a_block), more(gpu, most * words_of_a_block + 1);
   for (int round = 0; round < 4; ++round) {
-    for (Turned* const one : {&small, &some, &all}) {
+    for (ReversedCopy* const one : {&small, &some, &all}) {
       const long told = gpu.get("words");
       one->begin();
       one->finish();
@@ -84,23 +84,24 @@ TEST(kernels_of_several_blocks_tell_when_all_are_done) {
   CHECK_EQUAL(gpu.get("misuses"), 0);
 }
 
-TEST(more_kernels_under_way_than_there_are_words) {
+TEST(more_kernels_in_progress_than_there_are_words) {
   for (const char* const path : {DRIVER_DOUBLE_CUDA, DRIVER_DOUBLE_HIP}) {
     const DriverDouble gpu(path);
-    std::vector<std::unique_ptr<Turned>> turned;
-    for (int i = 0; i < 80; ++i) turned.push_back(std::make_unique<Turned>(gpu, 3));
+    std::vector<std::unique_ptr<ReversedCopy>> reversed_copies;
+    for (int i = 0; i < 80; ++i) reversed_copies.push_back(std::make_unique<ReversedCopy>(gpu, 3));
     for (int round = 0; round < 3; ++round) {
       const long told = gpu.get("words");
       // In different batches than before.
-      for (auto& one : turned) one->forget();
+      for (auto& one : reversed_copies) one->forget();
       gpu.set("hold", 1);
-      for (auto& one : turned) {
+      for (auto& one : reversed_copies) {
         one->begin_at_once();
         gpu.memory().launch();
       }
       gpu.set("hold", 0);
-      for (auto one = turned.rbegin(); one != turned.rend(); ++one) (*one)->finish();
-      std::swap(turned[3], turned[70]);
+      for (auto one = reversed_copies.rbegin(); one != reversed_copies.rend(); ++one)
+        (*one)->finish();
+      std::swap(reversed_copies[3], reversed_copies[70]);
       CHECK_EQUAL(gpu.get("words"), told + static_cast<long>(device::Words::count));
     }
     CHECK_EQUAL(gpu.get("misuses"), 0);

@@ -105,7 +105,7 @@ constexpr const char* both[] = {"distance-halving", "distance-halving-pruned"};
 
 }  // namespace
 
-TEST(halving_ends_on_all_ranks_when_one_is_at_fault_before) {
+TEST(halving_ends_on_all_ranks_when_one_has_failed_before) {
   for (const bool one_host : {false, true}) {
     Setting it = setting(one_host);
     PlanOptions options;
@@ -162,7 +162,7 @@ TEST(halving_names_a_self_edge_whose_counts_differ) {
   CHECK(outcomes[1] && outcomes[1]->fault() == Fault::elsewhere);
 }
 
-TEST(a_graph_that_automatic_may_pass_on_in_ends_on_all_ranks_when_one_is_at_fault) {
+TEST(a_graph_that_automatic_may_pass_on_in_ends_on_all_ranks_when_one_has_failed) {
   Setting it;
   std::vector<int> own(static_cast<std::size_t>(it.size));
   for (int rank = 0; rank < it.size; ++rank) own[static_cast<std::size_t>(rank)] = rank;

@@ -25,7 +25,7 @@ Profile loggp(double gap = 7) {
 }
 
 /// Three elements, 24 bytes: a port is busy for 23 G = 5.75; in all 2 + 5.75 + 100 + 3.
-constexpr double way = 110.75;
+constexpr double one_way = 110.75;
 /// Interval between two such messages at one port: 23 G + g.
 constexpr double apart = 12.75;
 
@@ -40,12 +40,12 @@ TEST(loggp_of_a_message) {
   auto plans = plans_of(2);
   transfer(plans, 0, 1, 3);
   const Price one = priced(plans, {0, 1});
-  CHECK(one.finished == (Times{7.75, way}));
+  CHECK(one.finished == (Times{7.75, one_way}));
   CHECK(one.busy == (Times{2, 3}));
   // There and back.
   const int come = static_cast<int>(plans[1].operations.size()) - 1;
   transfer(plans, 1, 0, 3, 0, {come});
-  CHECK_EQUAL(priced(plans, {0, 1}).seconds, 2 * way);
+  CHECK_EQUAL(priced(plans, {0, 1}).seconds, 2 * one_way);
   // An empty message has no bytes after the first.
   auto empty = plans_of(2);
   transfer(empty, 0, 1, 0);
@@ -59,7 +59,7 @@ TEST(loggp_of_a_stream) {
   // in transit for 100.
   const Price bytes = priced(plans, {0, 1});
   CHECK_EQUAL(bytes.finished[0], 2 + 3 * apart + 5.75);
-  CHECK_EQUAL(bytes.seconds, way + 3 * apart);
+  CHECK_EQUAL(bytes.seconds, one_way + 3 * apart);
   // 8 bytes occupy a port for 1.75. With g = 0, the sender takes 2 for each message. The receiver
   // takes 3, so it lags from the second on. The first arrives at 103.75.
   auto small = plans_of(2);
@@ -74,7 +74,7 @@ TEST(loggp_of_a_scatter_to_several) {
   auto plans = plans_of(4);
   for (int rank = 1; rank < 4; ++rank) transfer(plans, 0, rank, 3);
   CHECK(priced(plans, {0, 1, 2, 3}).finished ==
-        (Times{2 + 2 * apart + 5.75, way, way + apart, way + 2 * apart}));
+        (Times{2 + 2 * apart + 5.75, one_way, one_way + apart, one_way + 2 * apart}));
 }
 
 TEST(loggp_of_an_incast) {
@@ -83,13 +83,13 @@ TEST(loggp_of_an_incast) {
   auto plans = plans_of(4);
   for (int rank = 1; rank < 4; ++rank) transfer(plans, rank, 0, 3);
   const Price many = priced(plans, {0, 1, 2, 3});
-  CHECK(many.finished == (Times{way + 2 * apart, 7.75, 7.75, 7.75}));
+  CHECK(many.finished == (Times{one_way + 2 * apart, 7.75, 7.75, 7.75}));
   CHECK_EQUAL(many.seconds, 133.25 + 3);
   // Ranks of one host have separate ports at both ends, so their messages do not delay each other.
   auto pairs = plans_of(4);
   transfer(pairs, 0, 2, 3);
   transfer(pairs, 1, 3, 3);
-  CHECK_EQUAL(priced(pairs, {0, 0, 1, 1}).seconds, way);
+  CHECK_EQUAL(priced(pairs, {0, 0, 1, 1}).seconds, one_way);
 }
 
 TEST(loggp_of_a_binomial_broadcast) {
@@ -105,11 +105,11 @@ TEST(loggp_of_a_binomial_broadcast) {
     pass_on(from, to);
   }
   const Price all = priced(plans, {0, 1, 2, 3, 4, 5, 6, 7});
-  CHECK_EQUAL(all.finished[1], way + 2 * apart);  // the third message of rank 0
-  CHECK_EQUAL(all.finished[3], (way + apart) + way);
-  CHECK_EQUAL(all.finished[5], way + (way + apart));
-  CHECK_EQUAL(all.finished[7], 3 * way);
-  CHECK_EQUAL(all.seconds, 3 * way);
+  CHECK_EQUAL(all.finished[1], one_way + 2 * apart);  // the third message of rank 0
+  CHECK_EQUAL(all.finished[3], (one_way + apart) + one_way);
+  CHECK_EQUAL(all.finished[5], one_way + (one_way + apart));
+  CHECK_EQUAL(all.finished[7], 3 * one_way);
+  CHECK_EQUAL(all.seconds, 3 * one_way);
 }
 
 TEST(loggp_of_aggregated_messages) {
@@ -135,7 +135,7 @@ TEST(loggp_of_a_ring) {
     }
   }
   const Price ring = priced(plans, {0, 1, 2, 3});
-  CHECK(ring.finished == Times(4, 3 * way));
+  CHECK(ring.finished == Times(4, 3 * one_way));
 }
 
 TEST(loggp_says_what_a_message_waited_for) {
@@ -150,7 +150,7 @@ TEST(loggp_says_what_a_message_waited_for) {
     until.push_back(link.until);
   }
   CHECK(operations == (std::vector<int>{0, 0, 1, 3}));
-  CHECK(until == (Times{2, 7.75, 20.5, way + apart}));
+  CHECK(until == (Times{2, 7.75, 20.5, one_way + apart}));
 }
 
 TEST(profiles_with_a_gap_are_loggp_throughout) {

@@ -113,7 +113,7 @@ TEST(delayed_jobs_do_what_kernels_do) {
       CHECK(fetched == copied);
     }
   }
-  CHECK_EQUAL(delayed_memory().under_way(), 0);
+  CHECK_EQUAL(delayed_memory().in_progress(), 0);
 }
 
 TEST(delayed_jobs_finish_in_another_order) {
@@ -149,12 +149,12 @@ TEST(dropped_jobs_touch_nothing) {
   delayed_memory().hold();
   CHECK(!job->begin(bytes(from.data()), bytes(target.data())));
   for (int poll = 0; poll < 50; ++poll) CHECK(!job->poll());
-  CHECK_EQUAL(delayed_memory().under_way(), 1);
+  CHECK_EQUAL(delayed_memory().in_progress(), 1);
   job->drop();
-  CHECK_EQUAL(delayed_memory().under_way(), 0);
+  CHECK_EQUAL(delayed_memory().in_progress(), 0);
   CHECK(!job->begin(bytes(from.data()), bytes(target.data())));
   job.reset();
-  CHECK_EQUAL(delayed_memory().under_way(), 0);
+  CHECK_EQUAL(delayed_memory().in_progress(), 0);
   delayed_memory().let_go();
   CHECK(target.values() == numbers(3));
 }

@@ -103,7 +103,8 @@ TEST(price_of_a_message_that_mpi_takes_from_a_gpu) {
   transfer(plans, 0, 1, 3);
   Profile profile = with_gpus(0);
   const auto direct = [&](OnDevice on_device) {
-    return price(plans, on_hosts({0, 1}), profile, 8, on_device, device_way(true, false)).seconds;
+    return price(plans, on_hosts({0, 1}), profile, 8, on_device, device_transport(true, false))
+        .seconds;
   };
   CHECK_THROWS(Fault::argument, direct(both), "says nothing of messages between GPUs' memory");
   profile.device->levels = profile.levels;
@@ -125,27 +126,27 @@ TEST(price_of_a_message_that_mpi_takes_from_a_gpu) {
   CHECK_EQUAL(direct(both), 14 + 71);
 }
 
-TEST(the_cheaper_way_for_what_lies_on_a_gpu) {
+TEST(the_cheaper_transport_for_what_lies_on_a_gpu) {
   auto plans = plans_of(2);
   transfer(plans, 0, 1, 3);
   const Machine machine = on_hosts({0, 1});
   Profile profile = with_gpus(0);
-  const auto way = [&](int rank) {
-    return cheaper_way(plans[static_cast<std::size_t>(rank)], machine, profile, 8);
+  const auto transport = [&](int rank) {
+    return cheaper_transport(plans[static_cast<std::size_t>(rank)], machine, profile, 8);
   };
-  CHECK(way(0) == staged_way);
+  CHECK(transport(0) == staged_transport);
   profile.device->levels = profile.levels;
   // Staging costs the sender of a message 28 more, and the receiver 45.
   for (const double more : {27.0, 29.0, 44.0, 46.0}) {
     (*profile.device->levels)[2].protocols[0].latency = 100 + more;
-    CHECK_EQUAL(way(0).direct, more < 28);
-    CHECK_EQUAL(way(1).direct, more < 45);
+    CHECK_EQUAL(transport(0).direct, more < 28);
+    CHECK_EQUAL(transport(1).direct, more < 45);
   }
   // Levels that the rank's messages do not use have no influence.
   (*profile.device->levels)[2] = profile.levels[2];
   (*profile.device->levels)[1].protocols[0].latency = 1e6;
-  CHECK(way(0).direct);
-  CHECK(cheaper_way(plans_of(1)[0], on_hosts({0}), profile, 8) == staged_way);
+  CHECK(transport(0).direct);
+  CHECK(cheaper_transport(plans_of(1)[0], on_hosts({0}), profile, 8) == staged_transport);
 }
 
 TEST(what_of_staging_lies_on_a_gpu) {
@@ -199,25 +200,26 @@ TEST(what_of_slots_lies_on_a_gpu) {
 TEST(price_of_a_handover_between_gpus) {
   auto plans = testing::handing_over();
   Profile profile = with_gpus(0);
-  const auto seconds = [&](DeviceWay way) {
-    return price(plans, on_hosts({0, 0}), profile, 8, both, way).seconds;
+  const auto seconds = [&](DeviceTransport transport) {
+    return price(plans, on_hosts({0, 0}), profile, 8, both, transport).seconds;
   };
   // To the host 2 + 8 + 20, seen 5 later, and back 3 + 16 + 30.
-  CHECK_EQUAL(seconds(staged_way), 30 + 5 + 49);
-  CHECK_THROWS(Fault::argument, seconds(device_way(false, true)), "each other's GPU's memory");
+  CHECK_EQUAL(seconds(staged_transport), 30 + 5 + 49);
+  CHECK_THROWS(Fault::argument, seconds(device_transport(false, true)),
+               "each other's GPU's memory");
   profile.device->peer = DeviceWork{1, 6, 0.25};
   // Into the other GPU's memory 1 + 8 + 6, and out of it by the other's kernel, 1 + 4 + 10.
-  CHECK_EQUAL(seconds(device_way(false, true)), 15 + 5 + 15);
+  CHECK_EQUAL(seconds(device_transport(false, true)), 15 + 5 + 15);
   const auto chosen = [&](int rank) {
-    return cheaper_way(plans[static_cast<std::size_t>(rank)], on_hosts({0, 0}), profile, 8);
+    return cheaper_transport(plans[static_cast<std::size_t>(rank)], on_hosts({0, 0}), profile, 8);
   };
-  CHECK(chosen(0) == device_way(false, true));
-  CHECK(chosen(1) == device_way(false, true));
+  CHECK(chosen(0) == device_transport(false, true));
+  CHECK(chosen(1) == device_transport(false, true));
   profile.device->peer->latency = 30;
-  CHECK(chosen(0) == staged_way);
-  CHECK(chosen(1) == device_way(false, true));
+  CHECK(chosen(0) == staged_transport);
+  CHECK(chosen(1) == device_transport(false, true));
   profile.device->peer.reset();
-  CHECK(chosen(1) == staged_way);
+  CHECK(chosen(1) == staged_transport);
 }
 
 TEST(what_of_slots_the_source_can_be_lent_for) {
@@ -274,14 +276,16 @@ TEST(price_of_a_source_that_is_lent) {
   add(plans[1], flagging(OperationKind::signal, Phase::local, view, 0, 0, {taken}));
   Profile profile = with_gpus(0);
   profile.device->peer = DeviceWork{1, 6, 0.25};
-  const auto seconds = [&](std::string_view way) {
-    return price(plans, on_hosts({0, 0}), profile, 8, both, *device_way_called(way)).seconds;
+  const auto seconds = [&](std::string_view transport) {
+    return price(plans, on_hosts({0, 0}), profile, 8, both, *device_transport_called(transport))
+        .seconds;
   };
   // The owner's kernel takes 1 + 4 + 10, is seen 5 later, and the peer's kernel takes 1 + 8 + 6.
   CHECK_EQUAL(seconds("shared"), 15 + 5 + 15);
   CHECK_EQUAL(seconds("lent"), 5 + 15);
   // It needs a promise by the user, so it is never chosen automatically.
-  CHECK(cheaper_way(plans[0], on_hosts({0, 0}), profile, 8) == *device_way_called("shared"));
+  CHECK(cheaper_transport(plans[0], on_hosts({0, 0}), profile, 8) ==
+        *device_transport_called("shared"));
 }
 
 TEST(what_ranks_of_one_gpu_send_by_way_of_the_host_shares_its_link) {
@@ -297,16 +301,16 @@ TEST(what_ranks_of_one_gpu_send_by_way_of_the_host_shares_its_link) {
   profile.device->peer = DeviceWork{1, 20, 0.25};
   profile.device->to_device.latency = 0;
   const auto chosen = [&](int ranks) {
-    return cheaper_way(plan, on_hosts(std::vector<int>(static_cast<std::size_t>(ranks))), profile,
-                       8);
+    return cheaper_transport(plan, on_hosts(std::vector<int>(static_cast<std::size_t>(ranks))),
+                             profile, 8);
   };
-  CHECK(chosen(1) == staged_way);
-  CHECK(chosen(2) == device_way(false, true));
+  CHECK(chosen(1) == staged_transport);
+  CHECK(chosen(2) == device_transport(false, true));
   profile.device->count = 2;
-  CHECK(chosen(2) == staged_way);
-  CHECK(chosen(4) == device_way(false, true));
+  CHECK(chosen(2) == staged_transport);
+  CHECK(chosen(4) == device_transport(false, true));
   profile.device->count = 0;
-  CHECK(chosen(8) == staged_way);
+  CHECK(chosen(8) == staged_transport);
 }
 
 TEST(a_gpu_gathers_into_a_slot_wherever_that_lies) {
@@ -315,11 +319,11 @@ TEST(a_gpu_gathers_into_a_slot_wherever_that_lies) {
   const int slot = add(plan, Buffer{Space::shared, 4, 5, 0, -1, 1});
   add(plan, moving(OperationKind::copy, Phase::local, Plan::source, slot, {{5, 0, 2}, {1, 2, 2}}));
   Profile profile = with_gpus(0);
-  const auto chosen = [&] { return cheaper_way(plan, on_hosts({0}), profile, 8); };
+  const auto chosen = [&] { return cheaper_transport(plan, on_hosts({0}), profile, 8); };
   profile.device->peer = DeviceWork{1, 6, 0.25};
-  CHECK(chosen() == device_way(false, true));
+  CHECK(chosen() == device_transport(false, true));
   profile.device->to_host.seconds_per_byte = profile.device->kernel.seconds_per_byte;
-  CHECK(chosen() == staged_way);
+  CHECK(chosen() == staged_transport);
 }
 
 TEST(price_of_ranks_that_share_a_gpu) {

@@ -41,10 +41,10 @@ struct Ranks {
   }
 
   /// Returns the outcome of each rank; "idle" for a rank without edges, which does not participate.
-  std::vector<std::string> prove_all(int at_fault = -1) const {
+  std::vector<std::string> prove_all(int failed_rank = -1) const {
     return run_virtual<std::string>(
         static_cast<int>(patterns.size()),
-        [&](int rank, Conversation& talk) { return outcome(rank, talk, rank == at_fault); });
+        [&](int rank, Conversation& talk) { return outcome(rank, talk, rank == failed_rank); });
   }
 
  private:

@@ -13,7 +13,7 @@ namespace vicinal::region_loads_tests {
 namespace {
 
 using Division = RelayRules::Division;
-using Way = RegionLoads::Way;
+using Route = RegionLoads::Route;
 
 /// Returns a pair to which all members contribute equally.
 RegionPair even(int region, bool outgoing, int members, Index edges, Index elements) {
@@ -156,11 +156,11 @@ TEST(many_edges_of_many_ranks_are_relayed_and_large_ones_go_straight) {
   // leader would have all data on one link, though eight links can carry them at once.
   const RelayRules rules{Division::whole, 0, 8};
   const RegionLoads small = planned({even(1, true, 8, 8, 8), even(1, false, 8, 8, 8)}, 8, rules);
-  CHECK(small.state() == std::vector<Way>(2, Way::led));
+  CHECK(small.state() == std::vector<Route>(2, Route::led));
   CHECK(small.times(0).relayed < small.times(0).straight);
   const RegionLoads large =
       planned({even(1, true, 8, 8, 1 << 19), even(1, false, 8, 8, 1 << 19)}, 8, rules);
-  CHECK(large.state() == std::vector<Way>(2, Way::straight));
+  CHECK(large.state() == std::vector<Route>(2, Route::straight));
   CHECK(large.times(0).relayed > large.times(0).straight);
 }
 
@@ -169,7 +169,7 @@ TEST(a_leader_that_would_be_the_bottleneck_is_not_made_one) {
   // others wait, so the data must be divided or sent directly.
   const RegionLoads loads = planned({even(1, true, 32, 2, 8192), even(1, false, 32, 2, 8192)}, 32,
                                     {Division::whole, 0, 8});
-  CHECK(loads.state() == std::vector<Way>(2, Way::straight));
+  CHECK(loads.state() == std::vector<Route>(2, Route::straight));
 }
 
 TEST(a_rank_with_many_pairs_has_some_relayed_though_each_alone_would_go_straight) {
@@ -178,7 +178,7 @@ TEST(a_rank_with_many_pairs_has_some_relayed_though_each_alone_would_go_straight
   std::vector<RegionPair> pairs;
   for (int region = 1; region <= 12; ++region) pairs.push_back(even(region, true, 4, 1, 1));
   const RegionLoads all = planned(pairs, 4, {Division::whole, 0, 8});
-  CHECK(std::count(all.state().begin(), all.state().end(), Way::led) > 6);
+  CHECK(std::count(all.state().begin(), all.state().end(), Route::led) > 6);
 }
 
 TEST(overheads_and_bytes_of_many_messages_overlap_in_part) {
@@ -189,7 +189,7 @@ TEST(overheads_and_bytes_of_many_messages_overlap_in_part) {
   for (const Index elements : {Index{16}, Index{160'000}}) {
     RegionLoads loads(1, 1, profile, {Division::whole, 0, 8});
     loads.plan({{true, 1, Level::network, 16, {{0, 16, elements, elements}}}});
-    loads.set_state({Way::straight});
+    loads.set_state({Route::straight});
     const Protocol& protocol = cost.protocol(elements / 16 * 8);
     const double work = 16 * cost.send_overhead,
                  bytes = static_cast<double>(elements) * 8 * protocol.seconds_per_byte;
@@ -205,7 +205,7 @@ TEST(shared_cores_add_up_what_their_ranks_do) {
   const std::vector<RegionPair> pairs{even(1, true, 8, 1, 8), even(1, false, 8, 1, 8)};
   const RelayRules rules{Division::bytes, 0, 8};
   const RegionLoads shared = planned(pairs, 8, rules, 8);
-  CHECK(shared.state() == std::vector<Way>(2, Way::led));
+  CHECK(shared.state() == std::vector<Route>(2, Route::led));
   const RegionLoads scarce = planned(pairs, 8, rules, 16);  // half a core for all of them
   CHECK(scarce.seconds() > 1.5 * shared.seconds());
 }
@@ -224,10 +224,10 @@ TEST(the_state_found_is_close_to_the_best_of_all) {
     double best = found;
     const int states = static_cast<int>(std::lround(std::pow(3, count)));
     for (int number = 0; number < states; ++number) {
-      std::vector<Way> state;
+      std::vector<Route> state;
       bool possible = true;
       for (int pair = 0, rest = number; pair < count; ++pair, rest /= 3) {
-        state.push_back(static_cast<Way>(rest % 3));
+        state.push_back(static_cast<Route>(rest % 3));
         possible = possible && loads.possible(static_cast<std::size_t>(pair), state.back());
       }
       if (!possible) continue;
@@ -253,9 +253,9 @@ TEST(the_state_found_is_no_worse_than_all_pairs_served_alike) {
       RegionLoads loads(4, 1, profile, {Division::best, 0, 8});
       loads.plan(pairs);
       const double found = loads.seconds();
-      for (const Way way : {Way::straight, Way::led, Way::by_contributor}) {
-        if (!loads.possible(0, way)) continue;
-        loads.set_state(std::vector<Way>(pairs.size(), way));
+      for (const Route route : {Route::straight, Route::led, Route::by_contributor}) {
+        if (!loads.possible(0, route)) continue;
+        loads.set_state(std::vector<Route>(pairs.size(), route));
         CHECK(found <= loads.seconds() * (1 + 1e-9));
       }
     }
@@ -267,16 +267,16 @@ TEST(times_are_those_of_the_region_with_the_pair_served_either_way) {
   for (int round = 0; round < 50; ++round) {
     const auto pairs = random_pairs(random, 4, 6);
     RegionLoads loads = planned(pairs, 4, {Division::bytes, 0, 8});
-    const std::vector<Way> found = loads.state();
+    const std::vector<Route> found = loads.state();
     for (std::size_t pair = 0; pair < pairs.size(); ++pair) {
-      const auto seconds = [&](Way way) {
-        std::vector<Way> state = found;
-        state[pair] = way;
+      const auto seconds = [&](Route route) {
+        std::vector<Route> state = found;
+        state[pair] = route;
         loads.set_state(state);
         return loads.seconds() * 1e9;
       };
-      CHECK(std::abs(seconds(Way::led) - static_cast<double>(loads.times(pair).relayed)) <= 1);
-      CHECK(std::abs(seconds(Way::straight) - static_cast<double>(loads.times(pair).straight)) <=
+      CHECK(std::abs(seconds(Route::led) - static_cast<double>(loads.times(pair).relayed)) <= 1);
+      CHECK(std::abs(seconds(Route::straight) - static_cast<double>(loads.times(pair).straight)) <=
             1);
     }
   }
@@ -312,7 +312,7 @@ TEST(contributors_leave_it_to_leaders_where_handing_out_each_message_is_dear) {
   profile.levels[2].send_overhead = profile.levels[2].receive_overhead = 0.2e-6;
   RegionLoads loads(8, 16, profile, {Division::best, 0, 1});
   loads.plan({even(1, true, 8, 8, 64), even(1, false, 8, 8, 64)});
-  CHECK(loads.state().front() == Way::led);
+  CHECK(loads.state().front() == Route::led);
 }
 
 TEST(parts_go_by_what_messages_of_their_size_take) {
@@ -342,7 +342,7 @@ TEST(a_bias_moves_pairs_to_the_side_that_it_favours) {
     int i = 0;
     for (const double bias : {0.5, 1.0, 2.0}) {
       const RegionLoads loads = planned(pairs, 4, {Division::bytes, 0, 8, bias});
-      relayed[i++] += std::count(loads.state().begin(), loads.state().end(), Way::led);
+      relayed[i++] += std::count(loads.state().begin(), loads.state().end(), Route::led);
     }
   }
   CHECK(relayed[0] > relayed[1]);

@@ -44,15 +44,15 @@ Task<std::vector<Found>> find_members(Conversation& talk, int group, int& found)
 
 /// All ranks wait for a message from the last rank. Then the members of each group of 8 write to
 /// each other, and each to one rank of the next group.
-Task<Done> talk_in_groups(Conversation& talk, int rank, int ranks, int& under_way, int& most) {
+Task<Done> talk_in_groups(Conversation& talk, int rank, int ranks, int& in_progress, int& most) {
   std::vector<ControlMessage> word;
   if (rank == ranks - 1) word = messages_to(members_of(0, ranks));
   co_await talk.exchange(std::move(word), Expected(ranks - 1, "word"));
 
-  most = std::max(most, under_way += 8);
+  most = std::max(most, in_progress += 8);
   const std::vector<int> own = members_of(rank / 8, 8);
   co_await talk.exchange(messages_to(own), Expected(own, "greetings"));
-  under_way -= 8;
+  in_progress -= 8;
 
   const std::vector<int> next(1, (rank + 8) % ranks);
   co_await talk.exchange(messages_to(next), Expected((rank + ranks - 8) % ranks, "greetings"));
@@ -95,11 +95,11 @@ TEST(what_nobody_keeps_is_found_again) {
 }
 
 TEST(few_virtual_ranks_have_messages_at_once) {
-  int under_way = 0, most = 0;
+  int in_progress = 0, most = 0;
   run_virtual<Done>(512, [&](int rank, Conversation& talk) {
-    return talk_in_groups(talk, rank, 512, under_way, most);
+    return talk_in_groups(talk, rank, 512, in_progress, most);
   });
-  CHECK_EQUAL(under_way, 0);
+  CHECK_EQUAL(in_progress, 0);
   CHECK(most <= 2 * 8 * 8);  // two groups out of 64
 }
 

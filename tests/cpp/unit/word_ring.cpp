@@ -32,12 +32,12 @@ TEST(a_ring_gives_entries_as_they_were_written) {
   Place place;
   WordRing writer = place.ring(), reader = place.ring();
   CHECK_EQUAL(reader.next_words(), std::int64_t{-1});
-  for (std::int64_t turn = 0; turn < 1000; ++turn) {  // wraps around several times
+  for (std::int64_t iteration = 0; iteration < 1000; ++iteration) {  // wraps around several times
     for (std::int64_t i = 0; i < 4; ++i) {
-      CHECK(writer.push(entry(static_cast<std::size_t>(turn + i) % 50, 4 * turn + i)));
+      CHECK(writer.push(entry(static_cast<std::size_t>(iteration + i) % 50, 4 * iteration + i)));
     }
     for (std::int64_t i = 0; i < 4; ++i) {
-      CHECK(pop(reader) == entry(static_cast<std::size_t>(turn + i) % 50, 4 * turn + i));
+      CHECK(pop(reader) == entry(static_cast<std::size_t>(iteration + i) % 50, 4 * iteration + i));
     }
     CHECK_EQUAL(reader.next_words(), std::int64_t{-1});
   }

@@ -14,7 +14,7 @@
 #include "mpi/drive.hpp"
 #include "world.hpp"
 
-namespace vicinal::jobs_under_way_tests {
+namespace vicinal::jobs_in_progress_tests {
 namespace {
 
 using namespace testing;
@@ -130,12 +130,12 @@ TEST(what_never_finishes_holds_up_nobody_else) {
       MPI_Barrier(MPI_COMM_WORLD);
     }
     CHECK(target.values() == repeated(1, untouched));
-    if (slow.rank == 0) CHECK(delayed_memory().under_way() > 0);
+    if (slow.rank == 0) CHECK(delayed_memory().in_progress() > 0);
   }
   MPI_Barrier(MPI_COMM_WORLD);
   held->wait();
   if (slow.rank == 1) CHECK(target.values() == repeated(1, 5));
-  CHECK_EQUAL(delayed_memory().under_way(), 0);
+  CHECK_EQUAL(delayed_memory().in_progress(), 0);
 }
 
 TEST(a_failing_job_is_a_fault_of_what_depends_on_it) {
@@ -161,7 +161,7 @@ TEST(a_failing_job_is_a_fault_of_what_depends_on_it) {
   }
 }
 
-TEST(a_fault_elsewhere_leaves_a_job_under_way_alone) {
+TEST(a_fault_elsewhere_leaves_a_job_in_progress_alone) {
   if (world_size() < 3) skip("needs 3 ranks");
   const OneWay test("direct", 2);
   Execution execution(test.plan, false, 0);
@@ -201,13 +201,13 @@ TEST(an_abandoned_plan_drops_its_jobs) {
   execution->wait();
   target.fill(repeated(1, untouched));
   MPI_Barrier(MPI_COMM_WORLD);
-  const int before = delayed_memory().under_way();
+  const int before = delayed_memory().in_progress();
   const Hold hold;
   // Rank 0's data are sent, but rank 1 cannot copy them into its target.
   if (test.rank == 0) Hold::let_go();
   execution->start(binding_of(source, target));
   if (test.rank == 0) execution->wait();
-  while (test.rank == 1 && delayed_memory().under_way() == before) {
+  while (test.rank == 1 && delayed_memory().in_progress() == before) {
     CHECK(!execution->test());
   }
   if (test.rank == 0) {
@@ -217,7 +217,7 @@ TEST(an_abandoned_plan_drops_its_jobs) {
   if (test.rank == 1) {
     MPI_Send(nullptr, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
     CHECK(fault_of(execution) == Fault::elsewhere);
-    CHECK_EQUAL(delayed_memory().under_way(), before);
+    CHECK_EQUAL(delayed_memory().in_progress(), before);
   }
   Hold::let_go();
   MPI_Barrier(MPI_COMM_WORLD);
@@ -234,9 +234,9 @@ TEST(an_execution_let_go_of_ends_before_its_memory_does) {
       Execution execution(test.plan, false, 0);
       execution->start(binding_of(source, target));
     }
-    CHECK_EQUAL(delayed_memory().under_way(), 0);
+    CHECK_EQUAL(delayed_memory().in_progress(), 0);
     if (test.rank == 1) CHECK(target.values() == repeated(1, round));
   }
 }
 
-}  // namespace vicinal::jobs_under_way_tests
+}  // namespace vicinal::jobs_in_progress_tests

@@ -10,7 +10,7 @@
 #include "unreachable_exchanges.hpp"
 #include "users_stream.hpp"
 
-namespace vicinal::device_ways_tests {
+namespace vicinal::device_transports_tests {
 namespace {
 
 using namespace testing;
@@ -78,9 +78,9 @@ TEST(what_mpi_says_of_kinds_of_memory_is_read) {
 
 /// Runs all kinds of exchanges in device memory that MPI accepts. With `shared`, ranks of a host
 /// hand data over, and data between hosts go through host memory.
-void nothing_crosses_to_the_host(const char* path, const char* way, bool shared) {
+void nothing_crosses_to_the_host(const char* path, const char* transport, bool shared) {
   const DriverDouble gpu(path);
-  const Variable asked("VICINAL_DEVICE_WAY", way);
+  const Variable asked("VICINAL_DEVICE_WAY", transport);
   gpu.set("open_to_mpi", 1);
   const long held = gpu.held();
   exchange_halos(arrays_of(gpu.memory()));
@@ -190,8 +190,8 @@ TEST(mpi_is_given_device_memory_where_the_profile_has_it_faster) {
 
 TEST(ranks_of_a_host_reach_into_each_others_device_memory) {
   for (const char* const path : {DRIVER_DOUBLE_CUDA, DRIVER_DOUBLE_HIP}) {
-    for (const char* const way : {"shared", "direct-shared"}) {
-      nothing_crosses_to_the_host(path, way, true);  // where all ranks share a host
+    for (const char* const transport : {"shared", "direct-shared"}) {
+      nothing_crosses_to_the_host(path, transport, true);  // where all ranks share a host
     }
   }
   const DriverDouble gpu;
@@ -341,4 +341,4 @@ TEST(a_kernel_that_fails_is_a_fault_of_all_who_need_what_it_copies) {
   }
 }
 
-}  // namespace vicinal::device_ways_tests
+}  // namespace vicinal::device_transports_tests

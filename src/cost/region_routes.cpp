@@ -28,15 +28,15 @@ bool relaying_pays(const PairTimes& sender, const PairTimes& receiver) {
   return together(sender.relayed, receiver.relayed) < together(sender.straight, receiver.straight);
 }
 
-bool RegionLoads::possible(std::size_t pair, Way way) const {
+bool RegionLoads::possible(std::size_t pair, Route route) const {
   using Division = RelayRules::Division;
   const RegionPair& its = pairs_[pair];
-  switch (way) {
-    case Way::straight: return true;
-    case Way::led:
+  switch (route) {
+    case Route::straight: return true;
+    case Route::led:
       if (its.outgoing && rules_.division == Division::contributor) return false;
       return its.edges() > parts_[pair] || relieves(pair);
-    case Way::by_contributor:
+    case Route::by_contributor:
       return its.outgoing && its.edges() > static_cast<Index>(its.shares.size()) &&
              (rules_.division == Division::contributor || rules_.division == Division::best);
   }
@@ -54,18 +54,18 @@ bool RegionLoads::relieves(std::size_t pair) const {
 /// the best. Some times fall only if all pairs change.
 void RegionLoads::find_state() {
   double least = 0;
-  std::vector<Way> best;
-  for (const Way first : {Way::led, Way::by_contributor, Way::straight}) {
-    std::vector<Way> state;
+  std::vector<Route> best;
+  for (const Route first : {Route::led, Route::by_contributor, Route::straight}) {
+    std::vector<Route> state;
     for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
-      state.push_back(possible(pair, first)      ? first
-                      : possible(pair, Way::led) ? Way::led
-                                                 : Way::straight);
+      state.push_back(possible(pair, first)        ? first
+                      : possible(pair, Route::led) ? Route::led
+                                                   : Route::straight);
     }
     set_state(std::move(state));
     improve();
-    const bool relays =
-        std::any_of(state_.begin(), state_.end(), [](Way way) { return way != Way::straight; });
+    const bool relays = std::any_of(state_.begin(), state_.end(),
+                                    [](Route route) { return route != Route::straight; });
     const double found = seconds() * (relays ? rules_.bias : 1.0);
     if (!best.empty() && found >= least) continue;
     least = found;
@@ -77,26 +77,27 @@ void RegionLoads::find_state() {
 /// Repeats the change that reduces the region's time most, while there is one. Recomputes a gain
 /// only when it comes up: one change seldom increases the gain of another.
 void RegionLoads::improve() {
-  using Move = std::tuple<double, std::size_t, Way>;
+  using Move = std::tuple<double, std::size_t, Route>;
   std::priority_queue<Move> queue;
   for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
-    for (const Way way : {Way::straight, Way::led, Way::by_contributor}) {
-      if (state_[pair] != way && possible(pair, way)) queue.emplace(gain(pair, way), pair, way);
+    for (const Route route : {Route::straight, Route::led, Route::by_contributor}) {
+      if (state_[pair] != route && possible(pair, route))
+        queue.emplace(gain(pair, route), pair, route);
     }
   }
   std::vector<std::array<int, 3>> looked_at(pairs_.size());  // after how many changes
   for (int changes = 0; !queue.empty();) {
-    const auto [known, pair, way] = queue.top();
+    const auto [known, pair, route] = queue.top();
     queue.pop();
-    int& when = looked_at[pair][static_cast<std::size_t>(way)];
-    const double now = when == changes ? known : gain(pair, way);
+    int& when = looked_at[pair][static_cast<std::size_t>(route)];
+    const double now = when == changes ? known : gain(pair, route);
     if (now <= 0) continue;
     if (when == changes || queue.empty() || now >= std::get<0>(queue.top())) {
-      change(pair, way);
+      change(pair, route);
       ++changes;
     } else {
       when = changes;
-      queue.emplace(now, pair, way);
+      queue.emplace(now, pair, route);
     }
   }
 }
@@ -124,7 +125,7 @@ double RegionLoads::seconds() const {
          latency + handovers * profile_.handover;
 }
 
-void RegionLoads::set_state(std::vector<Way> state) {
+void RegionLoads::set_state(std::vector<Route> state) {
   state_ = std::move(state);
   handing_ = {};
   latencies_in_use_.clear();
@@ -132,44 +133,45 @@ void RegionLoads::set_state(std::vector<Way> state) {
   for (std::size_t pair = 0; pair < pairs_.size(); ++pair) add(pair, state_[pair], 1);
 }
 
-void RegionLoads::add(std::size_t pair, Way way, int sign) {
-  for (const Addition& it : additions_[pair][static_cast<std::size_t>(way)]) {
+void RegionLoads::add(std::size_t pair, Route route, int sign) {
+  for (const Addition& it : additions_[pair][static_cast<std::size_t>(route)]) {
     load_[it.resource] += sign * it.seconds;
   }
-  if (way == Way::led) handing_[pairs_[pair].outgoing ? 0 : 1] += sign;
+  if (route == Route::led) handing_[pairs_[pair].outgoing ? 0 : 1] += sign;
   if (!pairs_[pair].outgoing) return;  // the other side counts the latency
   const auto in_use =
-      latencies_in_use_.try_emplace(latencies_[pair][static_cast<std::size_t>(way)]).first;
+      latencies_in_use_.try_emplace(latencies_[pair][static_cast<std::size_t>(route)]).first;
   in_use->second += sign;
   if (in_use->second == 0) latencies_in_use_.erase(in_use);
 }
 
-void RegionLoads::change(std::size_t pair, Way way) {
+void RegionLoads::change(std::size_t pair, Route route) {
   add(pair, state_[pair], -1);
-  state_[pair] = way;
-  add(pair, way, 1);
+  state_[pair] = route;
+  add(pair, route, 1);
 }
 
 double RegionLoads::weighed_seconds(std::size_t pair) const {
-  return seconds() * (state_[pair] == Way::straight ? 1.0 : rules_.bias);
+  return seconds() * (state_[pair] == Route::straight ? 1.0 : rules_.bias);
 }
 
 /// Returns by how much serving the pair another way reduces the region's weighted time. Leaves the
 /// state unchanged.
-double RegionLoads::gain(std::size_t pair, Way way) {
-  const Way present = state_[pair];
+double RegionLoads::gain(std::size_t pair, Route route) {
+  const Route present = state_[pair];
   const double before = weighed_seconds(pair);
-  change(pair, way);
+  change(pair, route);
   const double after = weighed_seconds(pair);
   change(pair, present);
   return before - after;
 }
 
-RegionLoads::Way RegionLoads::best_relayed(std::size_t pair) {
-  if (state_[pair] != Way::straight) return state_[pair];
-  if (!possible(pair, Way::by_contributor)) return Way::led;
-  if (!possible(pair, Way::led)) return Way::by_contributor;
-  return gain(pair, Way::by_contributor) > gain(pair, Way::led) ? Way::by_contributor : Way::led;
+RegionLoads::Route RegionLoads::best_relayed(std::size_t pair) {
+  if (state_[pair] != Route::straight) return state_[pair];
+  if (!possible(pair, Route::by_contributor)) return Route::led;
+  if (!possible(pair, Route::led)) return Route::by_contributor;
+  return gain(pair, Route::by_contributor) > gain(pair, Route::led) ? Route::by_contributor
+                                                                    : Route::led;
 }
 
 /// Leaves the other pairs as they are served.
@@ -177,13 +179,13 @@ void RegionLoads::find_times() {
   const auto nanoseconds = [](double seconds) { return std::llround(seconds * 1e9); };
   times_.resize(pairs_.size());
   for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
-    const Way present = state_[pair], way = best_relayed(pair);
-    change(pair, way);
+    const Route present = state_[pair], route = best_relayed(pair);
+    change(pair, route);
     times_[pair].relayed = nanoseconds(weighed_seconds(pair));
-    change(pair, Way::straight);
+    change(pair, Route::straight);
     times_[pair].straight = nanoseconds(seconds());
     change(pair, present);
-    if (way == Way::by_contributor && !by_contributor_[pair]) lead_themselves(pair);
+    if (route == Route::by_contributor && !by_contributor_[pair]) lead_themselves(pair);
   }
 }
 

@@ -11,7 +11,7 @@
 #include "plan/placement.hpp"
 #include "slow_machine.hpp"
 
-namespace vicinal::straight_ways_tests {
+namespace vicinal::straight_transports_tests {
 namespace {
 
 using testing::add;
@@ -104,16 +104,16 @@ TEST(what_lies_on_a_gpu_goes_through_slots_at_sizes_at_which_the_hosts_does_not)
   data.in_pieces = false;
   CHECK(slot_pays(profile, data));
   // Uses the requested transport.
-  data.way = device_way(false, true);
+  data.transport = device_transport(false, true);
   CHECK(slot_pays(apart, data));
   CHECK(slot_pays(default_profile(), data));
   // Between GPU memories, MPI copies once.
-  data.way = device_way(true, false);
+  data.transport = device_transport(true, false);
   apart.device->levels = apart.levels;
   for (LevelCost& level : *apart.device->levels) level.protocols.back().seconds_per_byte = 1e-11;
   CHECK(!slot_pays(apart, data));
   data.on_device = false;
-  data.way = device_way(false, true);
+  data.transport = device_transport(false, true);
   CHECK(!slot_pays(profile, data));
 }
 
@@ -138,9 +138,9 @@ TEST(large_messages_between_gpus_are_divided_as_their_price_has_it) {
   data.on_device = false;
   CHECK_EQUAL(message_parts(profile, data), 1);
   data.on_device = true;
-  data.way = device_way(true, false);
+  data.transport = device_transport(true, false);
   CHECK_EQUAL(message_parts(profile, data), 1);
-  data.way = staged_way;
+  data.transport = staged_transport;
   CHECK(message_parts(profile, data) > 1);
   CHECK_EQUAL(message_parts(default_profile(), data), 1);
 }
@@ -165,4 +165,4 @@ TEST(plans_for_gpus_divide_large_messages_and_share_slots) {
   }
 }
 
-}  // namespace vicinal::straight_ways_tests
+}  // namespace vicinal::straight_transports_tests
