@@ -40,6 +40,7 @@ NoDestructor<Error> no_memory(Fault::memory, "there is not enough memory for wha
 Error Error::on_all_ranks() const noexcept {
   Error copy(*this);
   copy.is_on_all_ranks_ = true;
+  copy.origin_ = -1;
   return copy;
 }
 

@@ -110,21 +110,25 @@ void Rounds::await_cores() {
 void Rounds::end_round() {
   await_cores();
   Load most;
-  for (const Load& it : loads_) {
+  for (const int rank : followed_) {
+    const Load& it = load(rank);
     most.work = std::max(most.work, it.work);
     most.packing = std::max(most.packing, it.packing);
     most.link = std::max(most.link, it.link);
   }
   double port = 0;
-  for (int host = 0; host < machine_.hosts(); ++host) {
-    const HostLoad& it = host_loads_[static_cast<std::size_t>(host)];
+  for (const int rank : followed_) {
+    const HostLoad& it = host_load(rank);
+    const double shared = cores(machine_.host_of(rank));
     port = std::max({port, it.out, it.in});
-    if (cores(host) > 0) most.work = std::max(most.work, it.work / cores(host));
+    if (shared > 0) most.work = std::max(most.work, it.work / shared);
   }
   seconds_ += std::max({most.work, (most.work + ends_) / 2 + latency_ + alone_,
                         most.packing + std::max(most.link, port) + ends_ + latency_});
-  std::ranges::fill(loads_, Load());
-  std::ranges::fill(host_loads_, HostLoad());
+  for (const int rank : followed_) {
+    load(rank) = {};
+    host_load(rank) = {};
+  }
   latency_ = ends_ = alone_ = 0;
 }
 

@@ -2,6 +2,7 @@
 #include "planners/allgather/estimate.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "cost/rounds.hpp"
 #include "planners/allgather/schedule.hpp"
@@ -79,21 +80,42 @@ std::vector<std::vector<Message>> rounds_of(const Schedule& schedule, const Byte
   return rounds;
 }
 
+/// Returns for each rank the one whose schedule counts as its own. The first, the second and the
+/// last rank of a host have their own; the others have the second's. A schedule takes as long as a
+/// plan's, so on a small machine each rank has its own.
+std::vector<int> representatives(const Machine& machine, const std::vector<int>& ranks) {
+  std::map<int, std::vector<int>> by_host;
+  for (const int rank : ranks) by_host[machine.host_of(rank)].push_back(rank);
+  constexpr std::size_t few = 4096;
+  if (ranks.size() * static_cast<std::size_t>(machine.size()) <= few) return ranks;
+  std::vector<int> result;
+  for (const int rank : ranks) {
+    const std::vector<int>& members = by_host.at(machine.host_of(rank));
+    const bool is_end = rank == members.front() || rank == members.back();
+    result.push_back(is_end ? rank : members[1]);
+  }
+  return result;
+}
+
 double seconds_of(const Algorithm& algorithm, const Gathering& it, const Bytes& bytes) {
   Rounds rounds(it.machine, it.profile);
-  std::vector<std::vector<std::vector<Message>>> by_rank;
+  const std::vector<int> like = representatives(it.machine, rounds.followed());
+  std::map<int, std::vector<std::vector<Message>>> by_rank;
   std::size_t most = 0;
-  for (const int rank : rounds.followed()) {
+  for (const int rank : like) {
+    const auto [place, is_new] = by_rank.try_emplace(rank);
+    if (!is_new) continue;
     Schedule schedule(it.machine, rank, it.shared_memory, it.profile);
     algorithm.write(schedule);
-    by_rank.push_back(rounds_of(schedule, bytes));
-    most = std::max(most, by_rank.back().size());
+    place->second = rounds_of(schedule, bytes);
+    most = std::max(most, place->second.size());
   }
   for (std::size_t round = 0; round < most; ++round) {
-    for (std::size_t i = 0; i < by_rank.size(); ++i) {
-      if (round >= by_rank[i].size()) continue;
+    for (std::size_t i = 0; i < like.size(); ++i) {
+      const std::vector<std::vector<Message>>& own = by_rank.at(like[i]);
+      if (round >= own.size()) continue;
       const int rank = rounds.followed()[i];
-      for (const Message& message : by_rank[i][round]) {
+      for (const Message& message : own[round]) {
         const auto add = message.kind == Step::Kind::give ? &Rounds::send : &Rounds::take;
         (rounds.*add)(rank, message.peer, message.transfer, 1, message.bytes);
       }
